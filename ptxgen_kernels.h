@@ -12889,27 +12889,27 @@ PTXK__LEFT_OUT(gemv)
 #define PTXK__GEMM_N_MAX 0x4000000u
 #define PTXK__GEMM_X_WARPS 8u
 #define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
-#define PTXK__GEMM_RASTER 8u     /* tiles of rows that share columns in L2, where columns are many */
-#define PTXK__GEMM_SCALES 32u    /* shared bytes of the unpacked scales of a row, Q6_K */
-#define PTXK__GEMM_M 4u          /* most tiles of 16 rows in a warp */
-#define PTXK__GEMM_N 8u          /* most tiles of 8 columns in a warp */
+#define PTXK__GEMM_RASTER 8u     /* row tiles in a band of the tile order: see ptxk__gemm_locate */
+#define PTXK__GEMM_SCALES 32u    /* shared bytes of a row's unpacked scales: 16 f16 numbers */
+#define PTXK__GEMM_M 4u          /* most 16-row tiles of a warp */
+#define PTXK__GEMM_N 8u          /* most 8-column tiles of a warp */
 
-/* How the values of a unit are multiplied by x. */
+/* How the weights of a unit become operand A, and what multiplies their sums. */
 enum {
-    PTXK__GEMM_FOLDED,  /* integers times the scale of their sub-block; one factor for the unit */
-    PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 */
-    PTXK__GEMM_NUMBERS, /* f16 or bf16; bytes, as f16, perhaps with a factor for a unit or a row */
+    PTXK__GEMM_FOLDED,  /* integers times their sub-block's scale; one factor for the unit */
+    PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 values */
+    PTXK__GEMM_NUMBERS, /* f16 or bf16; or bytes, as f16, with or without PTXK_FACTORS_... */
     PTXK__GEMM_WORDS,   /* f32, as tf32 */
-    PTXK__GEMM_POWERS,  /* sm_75: f32 or bf16, as f16 times a power of two for a unit of a row */
-    PTXK__GEMM_HALVED   /* integers; a factor for each 16 */
+    PTXK__GEMM_POWERS,  /* sm_75: f32 or bf16, as f16 times a power of two for each unit of a row */
+    PTXK__GEMM_HALVED   /* integers; a factor for each 16 values */
 };
 
-/* Orders of x. Products take 32 values of a unit at a time, a group w: 8 of each lane t = lane & 3, two
+/* Orders of prepared x. The products of a group w take 32 values of a unit, 8 for each lane t = lane & 3: two
    quads of adjacent values. The first quad begins at value 64 t + 4 w (PAIRS), 4 t + 16 (w & 3) + 32 (w & 4)
-   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS), 16 t + 8 w
-   (PLAIN) or 64 (w >> 1) + 16 (w & 1) + 4 t (BYTES) of the unit, the second `second` values further on.
-   A quad makes the two registers of one product: values 0 and 2, values 1 and 3 (interleaved, as the bytes
-   of a word are unpacked), or 0 and 1, 2 and 3. */
+   (NIBBLES), 4 t + 32 w (BLOCK), 16 (t / 2) + 4 (t % 2) + 32 w (HALVES), 8 t + 32 w (EIGHTS), 8 G t + 8 w
+   with G groups in a unit (PLAIN) or 64 (w >> 1) + 16 (w & 1) + 4 t (BYTES) of the unit; the second quad
+   begins `second` values later. A quad fills the two B registers of one product: with values 0 and 2, 1 and
+   3, the order in which the bytes of a word are unpacked; PLAIN with 0 and 1, 2 and 3. */
 enum {
     PTXK__GEMM_PAIRS,
     PTXK__GEMM_NIBBLES,
@@ -12920,13 +12920,13 @@ enum {
     PTXK__GEMM_BYTES
 };
 
-/* How a format is read. */
+/* How a format of weights is unpacked and multiplied. */
 typedef struct ptxk__gemm_format {
     uint32_t id, kind, order;
     uint32_t unit;   /* values */
-    uint32_t second; /* distance of a lane's second quad */
-    uint32_t sums;   /* bytes of sums of x for a unit and 8 columns */
-    float factor;    /* of the sums in f32: they are so much too small; where weights are scaled 1 */
+    uint32_t second; /* values from a lane's first quad to its second */
+    uint32_t sums;   /* bytes of the sums of x for a unit and 8 columns; 0: none */
+    float factor;    /* multiplies the f32 sums, as operand A is too small; see ptxk__gemm_factor_of */
 } ptxk__gemm_format;
 
 static const ptxk__gemm_format ptxk__gemm_formats[] = {
@@ -12942,16 +12942,16 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTX_E5M2, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
     {PTX_S8, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f}};
 
-/* Few columns, where registers are enough: factors after the products. */
+/* Q6_K with few columns, where registers suffice: the factors multiply f32 sums, not operand A. */
 static const ptxk__gemm_format ptxk__gemm_q6_halved = {
     PTXK_Q6_K, PTXK__GEMM_HALVED, PTXK__GEMM_NIBBLES, 256, 64, 0, 16777216.0f};
 
-/* The same before sm_80. */
+/* bf16 and f32 before sm_80, whose tensor cores take neither. */
 static const ptxk__gemm_format ptxk__gemm_powers[] = {
     {PTXK_BF16, PTXK__GEMM_POWERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_F32, PTXK__GEMM_POWERS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f}};
 
-/* Formats that gemm alone takes: bytes. */
+/* 8-bit weights, which only gemm takes. */
 static const ptxk__block ptxk__gemm_bytes[] = {
     {"e4m3", PTX_E4M3, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
     {"e5m2", PTX_E5M2, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
@@ -12966,7 +12966,7 @@ static const ptxk__block *ptxk__gemm_find_block(uint32_t format) {
 
 static int ptxk__gemm_is_byte(const ptxk__block *b) { return b->kind == PTXK__NUMBERS && b->bytes == 1; }
 
-/* The number of factors of n rows of k bytes. */
+/* The number of factors of a matrix of n rows and k columns. */
 static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) {
     uint64_t blocks = ptxk__ceil_div(k, 128);
     return factors == PTXK_FACTORS_SQUARE  ? ptxk__ceil_div(n, 128) * blocks
@@ -12975,7 +12975,7 @@ static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) 
                                            : factors;
 }
 
-/* Those of the formats with a reader, which differ by its fields quads, halves and has_minimum. */
+/* Formats with a reader: ptxk__gemm_format_of selects by the reader's quads, halves and has_minimum. */
 static const ptxk__gemm_format ptxk__gemm_readers[] = {
     {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 16777216.0f},
     {0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 512, 16777216.0f},
@@ -12998,27 +12998,29 @@ static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b, ptx_t
     return g;
 }
 
-/* What is added to integers, which are unsigned then; Q4_0: 16 of each, 0 to 3: 256. Tensor cores align
-   products of subnormal numbers as those of 2^-14: beside one large x, small integers would lose ten bits. */
+/* The offset that makes integers unsigned. Q4_0 multiplies 16 q, TQ1_0 and TQ2_0 256 q: tensor cores align
+   products of subnormal numbers as those of 2^-14, so that small integers would lose ten bits beside one
+   large x. */
 static uint32_t ptxk__gemm_offset(const ptxk__block *b) {
     if (b->reader && b->reader->part == PTXK__PART_BIAS_1) return 256;
     if (b->reader) return b->reader->part <= PTXK__PART_BIAS_128 ? b->reader->part : 0;
     return b->id == PTXK_Q8_0 ? 128 : b->id == PTXK_Q6_K ? 32 : 8 * 16;
 }
 
-/* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8 columns]
-   [group][plane][lane] of 16 bytes (f32: 32); the last part ends with sums for each tile of 8 columns. Lane
-   4 g + t has column g. Where integers have an offset, which makes them unsigned, parts end with what
-   accumulators begin with, [tile of 8 columns][group][start][t]: -offset times the sums of x of columns 2 t
-   and 2 t + 1, twice. */
+/* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8
+   columns][group][plane][lane] of 16 bytes (f32: [plane][2][lane]): operand B of lane 4 g + t, which has
+   column g. The last part ends with the sums of x of each tile of 8 columns. Where integers have an offset,
+   each part ends with the initial values of accumulators, [tile of 8 columns][group][start][t]: -offset times
+   the sums of x of columns 2 t and 2 t + 1, twice. Warpgroups: core matrices,
+   [plane][group][register][column][t] of 4 bytes. */
 typedef struct ptxk__gemm_x {
     uint32_t order, unit, second, sums;
-    ptx_type type;   /* of the numbers: f16, bf16; PTX_F32: tf32 */
-    uint32_t planes; /* numbers for an element */
+    ptx_type type;   /* of the planes: f16, bf16; PTX_F32: tf32 */
+    uint32_t planes; /* numbers whose sum is an element */
     uint32_t groups, parts;
-    uint32_t offset, starts; /* BLOCKS: 1 in a group, HALVED: 2 */
+    uint32_t offset, starts; /* starts: of a group, with an offset: BLOCKS 1, HALVED 2 */
     uint32_t part_bytes;     /* without the sums */
-    uint32_t bytes;      /* of a unit of a tile of columns */
+    uint32_t bytes;      /* of a tile of columns and a unit */
 } ptxk__gemm_x;
 
 /* How one format's tiles are computed. */
@@ -13029,43 +13031,43 @@ typedef struct ptxk__gemm_class {
     uint32_t unit_bytes; /* of a row */
     uint32_t chunks;     /* 16-byte chunks copied for a row's step */
     uint32_t pitch;      /* bytes from row to row in shared memory: an odd number of chunks */
-    uint32_t area;       /* shared bytes of all rows: of a unit, or where rows are 2-byte aligned of a step */
+    uint32_t area;       /* shared bytes of the block's rows: of a unit; of 2-byte aligned rows, of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
     uint32_t
-        variants; /* of the loop: 1: rows are 4-byte aligned, 2: any, 3: both; many columns: at which words
-                          of a chunk rows may begin */
+        variants; /* of the loop, a bit mask: 1: for 4-byte aligned rows, 2: for any; many columns: bit i: for
+                     rows that begin at word i of a chunk */
 } ptxk__gemm_class;
 
 /* Everything that a gemm description determines. */
 typedef struct ptxk__gemm {
-    uint32_t matrices, outputs, pair;    /* pair: 2 where two matrices make one output */
+    uint32_t matrices, outputs, pair;    /* pair: 2 for a gated pair, else 1 */
     uint32_t which[PTXK__GEMM_MATRICES]; /* class of each matrix */
     ptxk__gemm_class kind[PTXK__GEMM_MATRICES];
     ptxk__gemm_x x[PTXK__GEMM_MATRICES];
     uint32_t classes, forms;
-    uint32_t in_twos; /* of columns that there are not, the one beside the last is prepared, too */
+    uint32_t in_twos; /* 1: with an odd m, the column after the last is prepared, too */
     ptx_type x_type, output;
     uint32_t flags, precision, factors, k_step;
     uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
-    uint32_t n, m;           /* tiles of 8 columns, and of 16 rows, in a warp; */
-    uint32_t mixed;          /* a pair of two formats, half the rows one after the other */
+    uint32_t n, m;           /* 8-column tiles and 16-row tiles of a warp */
+    uint32_t mixed;          /* gated pair of two formats: the rows of gate, then those of up */
     uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
     uint32_t weights,
         stage; /* shared bytes of a step of weights, of which there are two, and of a part of x */
-    uint32_t scales, shared; /* where unpacked scales are; all of it */
+    uint32_t scales, shared; /* shared memory: offset of the unpacked scales; all bytes */
     uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
     uint32_t wgmma;          /* many columns: warpgroups multiply (sm_90a) */
     uint32_t stages;         /* parts of x in shared memory */
-    uint32_t bulk;           /* a thread copies a part of x */
-    uint32_t x_at, raw_at, rows_at; /* wide: where x, the rows as they lie and what rows have are */
+    uint32_t bulk;           /* one thread copies each part of x */
+    uint32_t x_at, raw_at, rows_at; /* wide: shared offsets of x, of packed rows, of numbers of rows */
     int async;
 } ptxk__gemm;
 
-/* Shared bytes that a block may have, two of them on the largest multiprocessors. */
+/* The most shared bytes of a block. Two such blocks fit on the multiprocessors that have most. */
 static uint32_t ptxk__gemm_shared_limit(ptx_target target, uint32_t columns) {
     uint32_t chip = target & 0xfffu;
-    if (chip >= 90 && chip < 120 && columns > 32) return 232448; /* one tall block */
+    if (chip >= 90 && chip < 120 && columns > 32) return 232448; /* one block on a multiprocessor */
     return chip < 80 ? 65536 : chip == 86 || chip == 89 || chip >= 120 ? 101376 : 115712;
 }
 
@@ -13087,7 +13089,7 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
     return chip < 80 ? most / 2 : most;
 }
 
-/* Shared bytes of the unpacked scales of a row, or, with few columns, of its factors: 4 numbers a chunk. */
+/* Shared bytes of a row: its scales in f16 or, of BLOCKS and HALVED without warpgroups, factors in f32. */
 static uint32_t ptxk__gemm_scales(const ptxk__gemm *f, const ptxk__gemm_class *c) {
     if (c->format->kind == PTXK__GEMM_HALVED) return 64;
     return c->format->kind == PTXK__GEMM_BLOCKS && !f->wgmma ? c->format->unit / 8 : PTXK__GEMM_SCALES;
@@ -13136,12 +13138,12 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
 
 #define PTXK__WGMMA_WARPS 8u
 #define PTXK__WIDE_WARPS 8u
-#define PTXK__WIDE_ROWS 128u   /* of weights; a warp has 64 of them and a quarter of the columns */
+#define PTXK__WIDE_ROWS 128u   /* rows of a block; a warp multiplies 64 of them by a quarter of the columns */
 #define PTXK__WIDE_PART 16384u /* bytes of the unpacked weights of a part, 64 values of each row */
 
-/* The sizes of a block with many columns. Returns whether it fits. In shared memory: two parts of unpacked
-   weights (each twice, where there are `planes` of them), two parts of x, a unit of the rows as they lie, and
-   what the rows have. */
+/* Computes the sizes of a block with many columns; returns whether it fits. Shared memory holds two parts of
+   unpacked weights, `planes` f16 numbers for each weight, two parts of x, a unit of packed rows, and numbers
+   of rows. */
 static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t columns, uint32_t planes) {
     uint32_t i, chip = target & 0xfffu;
     f->columns = columns;
@@ -13166,20 +13168,20 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
 }
 
-/* Whether weights become two f16 numbers: these do not fit into one. */
+/* Whether a weight becomes a sum of two f16 numbers, because it does not fit into one. */
 static int ptxk__wgmma_is_double(const ptxk__block *b, uint32_t precision) {
     return precision == PTXK_GEMM_EXACT && (b->reader ? !b->reader->halves : !b->aligned);
 }
 
-/* The sizes of a block whose warpgroups multiply. Returns whether it fits. In shared memory: two steps of the
-   rows as they lie, parts of x, unpacked scales, two mbarriers for each part. */
+/* Computes the sizes of a block whose warpgroups multiply; returns whether it fits. Shared memory holds two
+   steps of packed rows, `stages` parts of x, unpacked scales, and two mbarriers for each stage. */
 static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
     uint32_t groups, i;
     f->wgmma = f->bulk = 1;
     f->columns = columns;
     f->n = f->tiles = columns / 8;
     f->m = 1;
-    /* groups of 32 values in a part: the more, the fewer instructions */
+    /* groups of 32 values in a part: larger parts need fewer instructions */
     for (groups = two ? 2 : 4; groups; groups /= 2)
         for (f->stages = 4; f->stages > 1; f->stages /= 2) {
             ptxk__gemm_sizes(f, PTXK__WGMMA_WARPS, groups * f->tiles * f->x[0].planes * 512);
@@ -13190,14 +13192,14 @@ static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
     return 0;
 }
 
-/* Whether warpgroups multiply so many columns by weights of that format: where registers are enough. A factor
-   of 32 values becomes one f16 number, which EXACT must hold it. */
+/* Whether warpgroups multiply weights of format b by so many columns: registers must suffice. A factor of 32
+   values becomes one f16 number; those of IQ4_XS do not fit into one, which EXACT requires. */
 static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
     if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
     return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
 }
 
-/* The form with `wide` columns, or, where that is 0, with few. */
+/* ptxk__gemm_form_as: the form with `wide` columns, or, where that is 0, the one for few columns. */
 #define PTXK__GEMM_GATES (PTXK_GEMM_SWIGLU | PTXK_GEMM_GEGLU | PTXK_GEMM_CLAMPED)
 
 static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, uint32_t wide, uint32_t wgmma,
@@ -13359,13 +13361,13 @@ PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
     return columns;
 }
 
-/* Tiles of rows of x; of groups, the most that any sizes can make. ptxk__gemm_column_tiles_of: in kernels. */
+/* Tiles of rows of x; of groups the most that any sizes make. In kernels: ptxk__gemm_column_tiles_of. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
     uint32_t own = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
     return own ? own + (m - own) / f->columns : ptxk__ceil_div(m, f->columns);
 }
 
-/* Rows of W in a tile of one matrix; tiles of all outputs. */
+/* The number of row tiles of all outputs. */
 static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK__GEMM_MATRICES]) {
     uint64_t tiles = 0;
     uint32_t i;
@@ -13373,8 +13375,8 @@ static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK_
     return tiles;
 }
 
-/* The workspace: a counter for each tile, a factor for each row of x, the forms of x, and the slices' sums,
-   whose offset this returns. ptxk__gemm_layout computes the same in the kernels. */
+/* Returns the offset of the partial sums in the workspace. Before them lie a counter for each tile, a factor
+   for each row of x, and the forms of x. ptxk__gemm_layout_of computes the same in kernels. */
 static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_t column_tiles, uint32_t k) {
     uint64_t at = ptxk__up_256(tiles * column_tiles * 4) + ptxk__up_256(column_tiles * f->columns * 4);
     uint32_t i;
@@ -13383,8 +13385,8 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
     return at;
 }
 
-/* Values of a step of K, of which blocks take whole ones. Few columns: steps begin at whole sectors; where
-   all rows are 4-byte aligned, so are they there. */
+/* The values of a granule; K is divided into whole ones. 256, or 512 where 256 values do not fill whole
+   sectors of 32 bytes (more than 32 columns: chunks of 16) or, in 2-byte aligned formats, whole words. */
 static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
     uint32_t i, step;
     for (i = 0; i < f->classes && !f->wide; i++) {
@@ -13394,11 +13396,11 @@ static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
     return 256;
 }
 
-/* Chooses the blocks, which share the steps of all tiles alike, one tile after the other: a block has a part
-   of K of its first tile and of its last. Minimises a time in 64 values of a tile: half of it the steps of
-   the busiest multiprocessor, half those of the longest block; a block's start costs 6 more, another tile 3,
-   and where tiles have parts, their sums. Where columns are many, runs of more than 8 tiles would part blocks
-   that share rows in L2. */
+/* Chooses the number of blocks, which share the granules of all tiles evenly, one tile after the other: a
+   block has a part of K of its first tile and of its last. Minimises an estimate of the time, in units of 64
+   values of a tile: the mean of the busiest multiprocessor's granules and the longest block's, 6 for a
+   block's first tile, 3 for each other, and sums of parts. With 64 columns and more, runs of more than 8
+   tiles would separate blocks that share rows in L2: each tile has a block then, unless GROUPED. */
 static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
     uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
     uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
@@ -13410,13 +13412,13 @@ static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *sh
     resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
     slots = sms * resident;
     least = (all + slots - 1) / slots;
-    if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a tile for each */
+    if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a block for each tile */
         cost = (tiles + slots - 1) / slots;
         best = ((tiles + sms - 1) / sms + cost) * units * step + 12 * cost;
         chosen = (uint32_t)tiles;
         if (f->columns >= 64 && least > 8ull * units) return chosen;
     }
-    for (most = least; most <= least + units; most++) { /* steps of the longest block */
+    for (most = least; most <= least + units; most++) { /* granules of the longest block */
         uint64_t blocks = most == least && all > slots ? slots : (all + most - 1) / most;
         uint64_t longer = all % blocks ? all % blocks : blocks, busiest;
         uint64_t starts = (most + units - 2) / units + 1; /* tiles of a block, at most */
@@ -13466,7 +13468,7 @@ PTXK__PLAN(gemm) {
     column_tiles = ptxk__gemm_column_tiles(&f, shape->m, shape->groups);
     if (f.flags & PTXK_GEMM_GROUPED) groups = shape->groups < shape->m ? shape->groups : shape->m;
     units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(&f));
-    if (tiles * column_tiles > 0x7fffffffu / units) /* a tile for each block, at most */
+    if (tiles * column_tiles > 0x7fffffffu / units) /* kernels number granules in 32 bits */
         return ptxk__refuse(why, PTX_E_DESC,
                             "gemm: m is %u, n %u, k %u, all matrices: %llu tiles of %u by %u with %u steps "
                             "of %u values each, must be fewer than 2^31 steps: call it for parts",
@@ -13588,7 +13590,7 @@ PTXK__CHECK(gemm) {
                              (f.flags & PTXK_GEMM_RESIDUAL) != 0);
     ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
     s[count++].same = 1;
-    for (i = 0; i < sizeof targets / sizeof *targets; i++) { /* of which target, args does not tell */
+    for (i = 0; i < sizeof targets / sizeof *targets; i++) { /* args does not tell the target */
         uint64_t least;
         if (ptxk__gemm_form(desc, targets[i], &f, NULL) != PTX_E_NONE) continue;
         tiles = ptxk__gemm_row_tiles(&f, n);
@@ -13607,7 +13609,7 @@ PTXK__CHECK(gemm) {
 #define PTXK__GEMM_FIELD(i, field)                                                                           \
     (offsetof(ptxk_gemm_args, matrix) + (i) * sizeof(ptxk_gemm_matrix) + offsetof(ptxk_gemm_matrix, field))
 
-/* The address behind n numbers of 4 bytes, n below 2^32 - 63, in whole 256 bytes. */
+/* The address `at` + 4 n bytes, rounded up to whole 256 bytes from `at`. n is below 2^32 - 63. */
 static ptx_val ptxk__gemm_behind(ptx_kernel *k, ptx_val at, ptx_val n) {
     n = ptx_add(k, n, ptx_u32(63));
     n = ptx_shr(k, n, ptx_u32(6));
@@ -13622,7 +13624,7 @@ static ptx_val ptxk__gemm_div_up(ptx_kernel *k, ptx_val x, uint32_t by) {
 typedef struct ptxk__gemm_layout {
     ptx_val counters, factors, x[PTXK__GEMM_MATRICES], parts;
     ptx_val column_tiles;
-    ptx_val tiles[PTXK__GEMM_MATRICES]; /* of rows, of outputs 0 ... i */
+    ptx_val tiles[PTXK__GEMM_MATRICES]; /* row tiles of outputs 0 ... i together */
 } ptxk__gemm_layout;
 
 static ptx_val ptxk__gemm_column_tiles_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val m) {
@@ -13672,18 +13674,18 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
     return ptx_selp(k, n, stride, p);
 }
 
-/* Where a tile of columns lies: the lanes of a warp add the tiles of 32 groups at a time. */
+/* Where a column tile lies among the groups: what ptxk__gemm_find returns. */
 typedef struct ptxk__gemm_place {
-    ptx_val group, first, left; /* u32: the tile's first row of y, the group's rows from there on */
-    ptx_val exists;             /* there are so many tiles */
-    ptx_val tiles;              /* else all that there are */
+    ptx_val group, first, left; /* u32: group; the tile's first row of y; rows of the group from there on */
+    ptx_val exists;             /* predicate: the tile exists */
+    ptx_val tiles;              /* where it does not: the tiles of all groups */
 } ptxk__gemm_place;
 
 static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
     ptxk__gemm_place place;
     ptx_val all = ptx_u32(0xffffffffu), lane = ptx_laneid(k), m, groups, offsets, at, group, inside, begin;
     ptx_val end, tiles, upto, x, p, q, value[4];
-    ptx_var found[4], before, next; /* the group; its rows; tiles of the groups before */
+    ptx_var found[4], before, next; /* found: the group, its rows, tiles before it */
     uint32_t i;
     m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
     groups = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
@@ -13717,7 +13719,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
         q = ptx_ballot(k, p, all);
         x = ptx_brev(k, q);
         x = ptx_clz(k, x);
-        x = ptx_min(k, ptx_as(x, PTX_U32), ptx_u32(31)); /* the first lane that has the tile, or the last */
+        x = ptx_min(k, ptx_as(x, PTX_U32), ptx_u32(31)); /* the first lane that has the tile, or lane 31 */
         tiles = ptx_sub(k, upto, tiles);
         begin = ptx_shfl_idx(k, begin, x, ptx_u32(31), all);
         end = ptx_shfl_idx(k, end, x, ptx_u32(31), all);
@@ -13740,7 +13742,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
         ptx_while(k, p);
     }
     ptx_end(k);
-    x = ptx_get(k, next); /* the same for all threads, as the tile is */
+    x = ptx_get(k, next); /* uniform in the block, as `tile` is */
     x = ptx_uniform(k, x);
     place.exists = ptx_setp(k, PTX_EQ, x, ptx_u32(0xffffffffu));
     for (i = 0; i < 4; i++) value[i] = ptx_uniform(k, ptx_get(k, found[i]));
@@ -13756,7 +13758,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
 
 /* -- gemm: x -- */
 
-/* Loads a quad of row elements i ... i + 3 as f32, zeros past k, times gamma. */
+/* Loads elements i ... i + 3 of a row as f32, zeros from n on: plain as they are, x times gamma. */
 static void ptxk__gemm_load_quad(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val row, ptx_val i,
                                  ptx_val n, ptx_val plain[4], ptx_val x[4]) {
     ptx_val inside = ptx_setp(k, PTX_LT, i, n), at, gamma[4];
@@ -13771,8 +13773,8 @@ static void ptxk__gemm_load_quad(ptx_kernel *k, const ptxk__gemm *f, ptx_val arg
     for (e = 0; e < 4; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], gamma[e]);
 }
 
-/* Splits eight numbers into `planes` numbers of the form's type: words[p] of plane p, and the rounded values.
-   The order of the words is that of the products' registers. */
+/* Splits each of eight numbers into a sum of `planes` numbers of the form's type. words[p]: plane p, in the
+   order of the products' registers. rounded: the sums (16-bit types). */
 static void ptxk__gemm_split(ptx_kernel *k, const ptxk__gemm_x *x, const ptx_val in[8], ptx_val words[3][8],
                              ptx_val rounded[8]) {
     ptx_val rest[8], whole[8], pair;
@@ -13787,7 +13789,7 @@ static void ptxk__gemm_split(ptx_kernel *k, const ptxk__gemm_x *x, const ptx_val
             }
         } else {
             for (i = 0; i < 4;
-                 i++) { /* registers: quad i / 2, its values 0 and 2, 1 and 3, or 0 and 1, ... */
+                 i++) { /* register i: of quad i / 2, values 0 and 2, 1 and 3; or 0 and 1, 2 and 3 */
                 uint32_t a = 4 * (i / 2) + (i & 1) * (natural ? 2 : 1), b = a + (natural ? 1 : 2);
                 pair = ptxk__pack_f32(k, x->type, rest[a], rest[b]);
                 words[p][i] = pair;
@@ -13806,7 +13808,7 @@ static void ptxk__gemm_split(ptx_kernel *k, const ptxk__gemm_x *x, const ptx_val
     }
 }
 
-/* Splits two numbers into f16 pairs: high[0] and what is left, low. */
+/* Splits a pair of f32 numbers into two f16 pairs: *high is the pair rounded, *low the remainders. */
 static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *high, ptx_val *low) {
     ptx_val whole[2];
     *high = ptxk__pack_f32(k, PTX_F16, a, b);
@@ -13816,15 +13818,15 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
     *low = ptxk__pack_f32(k, PTX_F16, a, b);
 }
 
-/* Stores the sums of x that minima and offsets are multiplied by, as two f16 numbers each. sum: of this
-   lane's quads, rounded. at: the sums of a tile of 8 columns. PAIRS: times 2^-10, of the 32 values of
-   sub-blocks 2 t and 2 t + 1; BLOCK: times 2^-4, of 16 values. Or f32 at the starts of a group,
-   times 2^-24, as integers are. */
+/* Stores the sums of x that minima are multiplied by, as two f16 numbers each. sum: of this lane's quads,
+   rounded as in ptxk__gemm_split. at: the sums of a tile of 8 columns. PAIRS, BYTES: sums of the 32 values of
+   sub-blocks 2 t and 2 t + 1, times 2^-10; other orders: of 16 values, times 2^-4. With starts: the initial
+   values of the accumulators of a group, f32, times 2^-24 as integers in operand A are. */
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val lane,
                                   ptx_val inside, ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half;
     uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
-    if (x->starts) { /* lanes 0 and 1 of the group: the first and the second of a quad of two columns */
+    if (x->starts) { /* lanes t = 0 and 1 store the same sums: for rows g, and for rows g + 8 */
         here = ptx_bfe(k, column, ptx_u32(1), ptx_u32(2));
         half = ptx_and(k, lane, ptx_u32(3));
         here = ptx_mad(k, here, ptx_u32(2), half);
@@ -13848,15 +13850,15 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32(pairs ? 0.0009765625 : 0.0625));
     }
     column = ptx_and(k, column, ptx_u32(f->wgmma ? f->columns - 1 : 7));
-    if (pairs) { /* lanes 0 ... 3 have what lanes 4 g + t will read */
+    if (pairs) { /* lane t (BYTES: 8 t) has what lanes 4 g + t will read */
         ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &high[1]);
-        half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* BYTES: of 8 lanes the first */
+        half = bytes ? ptx_shr(k, lane, ptx_u32(3)) : lane; /* t */
         here = ptx_mad(k, column, ptx_u32(4), half);
         here = ptx_ptr_add(k, at, here, f->wgmma ? 4 : 8);
         half = bytes ? ptx_and(k, lane, ptx_u32(7)) : lane;
         p = ptx_setp(k, PTX_LT, half, ptx_u32(bytes ? 1 : 4));
         p = ptx_and(k, p, inside);
-        for (i = 0; i < 2 && f->wgmma; i++) { /* two core matrices */
+        for (i = 0; i < 2 && f->wgmma; i++) { /* of *high and *low, a core matrix each */
             ptx_guard(k, p);
             ptx_st(k, PTX_B32, ptx_at(here, (int64_t)(16 * f->columns * i)), high[i]);
         }
@@ -13865,11 +13867,11 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), high);
         return;
     }
-    /* lane 4 w: halves 2 w and 2 w + 1, which lane t = w / 2 will read */
+    /* lane 4 w has the sums of halves 2 w and 2 w + 1, which lane t = w / 2 will read */
     ptxk__gemm_split_sums(k, a[0], a[1], &high[0], &low[0]);
     half = ptx_shr(k, lane, ptx_u32(2));
     here = ptx_mad(k, column, ptx_u32(8), half);
-    if (f->wgmma) { /* two core matrices of each: the first and the second word of a lane */
+    if (f->wgmma) { /* two core matrices of each: the first and the second word of lane t */
         here = ptx_and(k, half, ptx_u32(1));
         here = ptx_mad(k, here, ptx_u32(f->columns), column);
         half = ptx_shr(k, half, ptx_u32(1));
@@ -13951,7 +13953,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         ptxk__gemm_split(k, x, in, words, rounded);
         here = ptx_mul_wide(k, unit, ptx_u32(x->bytes));
         at = ptx_ptr_add(k, base, here, 1);
-        if (f->wgmma) { /* a core matrix has a register of four lanes, of 8 columns */
+        if (f->wgmma) { /* a core matrix: 8 columns of one register of lanes t = 0 ... 3 */
             other = ptx_and(k, column, ptx_u32(f->columns - 1));
             here = ptx_and(k, w, ptx_u32(per - 1));
             other = ptx_mad(k, here, ptx_u32(4 * f->columns), other);
@@ -13967,7 +13969,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
             }
         }
         here = ptx_mul(k, tile, ptx_u32(per));
-        if (x->parts > 1) { /* wide: a part has groups p and p + parts */
+        if (x->parts > 1) { /* wide: part p has groups p and p + parts */
             other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
             if (x->starts)
                 at = ptx_ptr_add(k, at, other, x->part_bytes);
@@ -14004,8 +14006,8 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     ptx_end(k);
 }
 
-/* Groups: the row of x of a place among the tiles of columns, and whether there is one. Ends the block where
-   there is no such tile, or nobody reads its prepared row. */
+/* GROUPED: returns the row of x for a column of the column tiles; *exists: whether it has one. Ends the block
+   where there is no such tile, or, with tiles of 8 columns, where nothing reads the prepared row. */
 static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val column,
                                      ptx_val *exists) {
     ptx_val tile = ptx_div(k, column, ptx_u32(f->columns)), x, p, list, count, inside;
@@ -14040,9 +14042,9 @@ static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val
     return x;
 }
 
-/* The first launch: a block prepares a row of x. The largest element is scaled to 2^14 ... 2^15, by a power
-   of two, for f16; the row's factor undoes that, contains the norm's, and is NaN where an element is not
-   finite. */
+/* The first launch: each block prepares a row of x. A power of two scales the row's largest element to 2^14
+   ... 2^15, for f16. The row's factor undoes that, contains the norm's factor, and is NaN where an element is
+   not finite. */
 static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_layout layout;
@@ -14091,7 +14093,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     bad = ptx_get(k, state[1]);
     bad = ptxk_block_reduce(k, PTX_ADD, bad, PTXK__GEMM_X_WARPS,
                             ptx_ptr_add(k, scratch, ptx_u32(4 * PTXK__GEMM_X_WARPS), 1));
-    /* 2^(14 - e) for 2^e <= most < 2^(e + 1), within 2^-112 ... 2^126 */
+    /* scale: 2^(14 - e) for 2^e <= most < 2^(e + 1), clamped to 2^-112 ... 2^126 */
     i = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
     i = ptx_max(k, i, ptx_u32(15));
     at = ptx_sub(k, i, ptx_u32(14)); /* the exponent of the inverse */
@@ -14125,7 +14127,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
 
 /* -- gemm: a block of the second launch -- */
 
-#define PTXK__GEMM_PENDING 96u /* most chunks on the way to shared memory, before sm_80 */
+#define PTXK__GEMM_PENDING 96u /* before sm_80: most chunks in registers between load and store */
 
 typedef struct ptxk__gemm_state {
     ptx_val args, tid, lane, warp, g, t, shared, flag;
@@ -14133,61 +14135,61 @@ typedef struct ptxk__gemm_state {
     const ptxk__gemm_x *form;
     ptxk__gemm_layout layout;
     ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
-    ptxk__gemm_place place; /* groups */
+    ptxk__gemm_place place; /* GROUPED */
     ptx_val column_tile, tile;       /* the tile's number among all of the launch */
     ptx_val granules;                /* of a tile */
     ptx_val per, longer;             /* see ptxk__gemm_share */
-    ptx_val first, stop;             /* of this tile those that the block multiplies */
-    ptx_val column_tiles;            /* of groups those that there are */
-    ptx_var at_granule;              /* among those of all tiles, the block's next; */
-    ptx_val end_granule;             /* its end */
-    ptx_val row_tile;                /* of this matrix */
-    ptx_val n;          /* its rows */
+    ptx_val first, stop;             /* granules of this tile that the block multiplies */
+    ptx_val column_tiles;            /* GROUPED: those that exist */
+    ptx_var at_granule;              /* the block's next, numbered through all tiles */
+    ptx_val end_granule;             /* the end of the block's granules */
+    ptx_val row_tile;                /* in this matrix */
+    ptx_val n;          /* rows of this matrix */
     ptx_val weights[2]; /* gated pair: of both matrices */
-    ptx_val factors[2]; /* of bytes */
-    ptx_val factor_at[PTXK__GEMM_M][2];   /* of row (i, h), */
-    ptx_var next_factor[PTXK__GEMM_M][2]; /* where units have their own; and the next unit's */
+    ptx_val factors[2]; /* of 8-bit weights: addresses */
+    ptx_val factor_at[PTXK__GEMM_M][2];   /* the factors of row (i, h) */
+    ptx_var next_factor[PTXK__GEMM_M][2]; /* where units have their own: the next unit's */
     ptx_val y, bias[2], y_stride;
-    ptx_val row_bytes, end, full; /* units: end of the slice; whole ones in a row */
-    ptx_val needed;               /* units left in a row for which a step's chunks lie in the matrix */
-    ptx_val first_unit;           /* of the slice */
+    ptx_val row_bytes, end, full; /* end: of the slice, in units; full: whole units of a row */
+    ptx_val needed;               /* units that a row must have left to copy a step without bounds checks */
+    ptx_val first_unit;           /* the slice's first unit */
     ptx_var unit;                 /* this step's first */
-    ptx_var slot;                 /* shared offset of its weights */
+    ptx_var slot;                 /* shared offset of the step's weights */
     ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
-    ptx_val to, cross;            /* where its chunks go in a slot; more where a pair's chunks are apart */
-    ptx_val half;                 /* which chunk of a pair */
+    ptx_val to, cross;            /* where its chunks go in slot 0; added where a pair spans two units */
+    ptx_val half;                 /* which chunk of each pair is this lane's */
     ptx_var x_from;               /* this thread's part of the next unit's x */
     ptx_val x_to, x_valid, sums_valid;
-    ptx_val x_at;      /* where this lane's fragments are, */
-    ptx_val starts_at; /* and what its products begin with */
-    ptx_val row;  /* offset of row g in a slot */
+    ptx_val x_at;      /* shared address of this lane's operand B */
+    ptx_val starts_at; /* and of the initial values of its accumulators */
+    ptx_val row;  /* shared address of row g in slot 0 */
     ptx_var sum[PTXK__GEMM_M][4 * PTXK__GEMM_N][4];
     ptx_val zero;
-    ptx_val at, own; /* this step: row g of this unit, this lane's part of it */
+    ptx_val at, own; /* shared addresses: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
-    const char *waits; /* the caller's line, where the products wait for the kernels before; or NULL */
-    uint32_t chains;
-    ptx_val constant[12]; /* of the format */
+    const char *waits; /* call site, where the products wait for the preceding kernels; else NULL */
+    uint32_t chains; /* accumulators of a tile, which its products use in turn */
+    ptx_val constant[12]; /* of the format, see ptxk__gemm_lane */
     ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
     ptx_val scale[PTXK__GEMM_M][2][8], factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2];
-    ptx_val low[PTXK__GEMM_M][4]; /* operand A of the product with the sums of x */
+    ptx_val low[PTXK__GEMM_M][4]; /* minima, operand A of the product with the sums of x */
     /* rows that are 2-byte aligned: */
     ptx_var shift[PTXK__GEMM_M]
-                 [2];              /* the address of row (i, h), whose last 4 bits are its offset in a step */
-    ptx_val byte[PTXK__GEMM_M][2]; /* the step of row (i, h) in shared memory */
+                 [2];              /* low 32 bits of the global address of row (i, h)'s step */
+    ptx_val byte[PTXK__GEMM_M][2]; /* shared address of row (i, h)'s step */
     ptx_val base[PTXK__GEMM_M][2], base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_word_base */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     int words_aligned;
-    ptx_val scales; /* Q6_K, readers: the unpacked ones of row g */
+    ptx_val scales; /* shared address of row g's unpacked scales or factors */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_var phases; /* wgmma: bit i is the parity of the next phase of stage i of x */
     struct ptxk__wgmma *wgmma;
-    ptx_val less[2][2]; /* wgmma, FAST: what is added to the weights of a quad of row h */
-    uint32_t paired;    /* wgmma: of 16 rows of a warp 8 are of gate and 8 of up */
-    int scaled;         /* wgmma: weights are times their factors and a power of two for each row */
-    ptx_val x_sums; /* wide: where the sums of x for the warp's columns are */
+    ptx_val less[2][2]; /* FAST: addend of the weights of a quad of row h: minimum, or offset of Q6_K */
+    uint32_t paired;    /* wgmma: of the 16 rows of a warp, 8 are of gate and 8 of up */
+    int scaled;         /* wgmma: operand A includes the factors and a power of two for each row */
+    ptx_val x_sums; /* wide: shared address of the sums of x for the warp's columns */
     struct {
         ptx_val to, words[4];
         int64_t offset;
@@ -14200,18 +14202,18 @@ static int ptxk__gemm_is_shifted(const ptxk__gemm_class *c) {
     return !c->block->aligned && c->block->kind != PTXK__NUMBERS;
 }
 
-/* Whether sums of bytes are multiplied by factors: the matrix's, or what the conversion leaves out. */
+/* Whether sums of 8-bit weights are multiplied: by factors, or by what the conversion to f16 leaves out. */
 static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_class *c) {
     return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_lift(k, c->block->id) > 1);
 }
 
-/* Sums of a group's products that have factors of their own; 0: only those of a unit do. */
+/* The number of sums in a group that have factors of their own; 0: a factor applies to the sums of a unit. */
 static uint32_t ptxk__gemm_blocks_of(const ptxk__gemm_class *c) {
     uint32_t kind = c->format->kind;
     return kind == PTXK__GEMM_HALVED ? 2 : kind == PTXK__GEMM_BLOCKS;
 }
 
-/* What sums in f32 are multiplied by. */
+/* The constant that multiplies the f32 sums. */
 static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_class *c) {
     if ((f->wide || f->wgmma) && (f->precision == PTXK_GEMM_FAST || ptxk__gemm_blocks_of(c))) return 1;
     if (c->block->reader && c->block->reader->part == PTXK__PART_E2M1 && ptxk__gemm_blocks_of(c)) return 1;
@@ -14219,7 +14221,8 @@ static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_class *
     return (double)c->format->factor;
 }
 
-/* Copies 16 bytes, under a predicate (or NULL); zeros where `valid` (0 or 16; or NULL) is 0. */
+/* Copies 16 bytes under predicate *p (NULL: always); zeros where *valid is 0, not 16 (NULL: 16). Before sm_80
+   loads them, and ptxk__gemm_store_pending stores them. */
 static void ptxk__gemm_send(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int64_t to_offset, ptx_val from,
                             int64_t offset, const ptx_val *p, const ptx_val *valid) {
     if (ptxk__has_cp_async(k)) {
@@ -14243,7 +14246,7 @@ static void ptxk__gemm_send(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int6
     }
 }
 
-/* Before sm_80: stores what is on its way. */
+/* Before sm_80: stores the pending chunks from number `first` on. */
 static void ptxk__gemm_store_pending(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first) {
     uint32_t i;
     for (i = first; i < s->pendings; i++) {
@@ -14257,7 +14260,7 @@ static void ptxk__gemm_commit(ptx_kernel *k) {
     if (ptxk__has_cp_async(k)) ptx_cp_async_commit(k);
 }
 
-/* The shared offset of chunk c of a row's step. */
+/* The shared offset of a chunk of a row's step. */
 static uint32_t ptxk__gemm_chunk_offset(const ptxk__gemm_class *c, uint32_t chunk) {
     uint32_t per = c->unit_bytes / 16;
     return ptxk__gemm_is_shifted(c) ? chunk * 16 : chunk / per * c->area + chunk % per * 16;
@@ -14269,8 +14272,8 @@ static ptx_val ptxk__gemm_back(ptx_kernel *k, ptx_val at, ptx_val bytes) {
     return ptx_ptr(at, PTX_SHARED);
 }
 
-/* Copies the part of the next step's weights that unit v of it needs first. next: its first unit. slot:
-   shared address. A lane copies one chunk of each pair of chunks: whole sectors. */
+/* Copies the chunks of the next step's weights that unit v of it needs first. next: the step's first unit.
+   slot: shared address. A lane copies one chunk of each pair, so that two lanes read a whole sector. */
 static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next,
                                     ptx_val slot, uint32_t v) {
     const ptxk__gemm_class *c = s->kind;
@@ -14295,7 +14298,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
     edge = ptx_setp(k, PTX_EQ, s->half, ptx_u32(0));
     last_have = edge;
-    if (!v && !shifted && per % 2) { /* the lower chunk of the unit, or the upper and the unit after it */
+    if (!v && !shifted && per % 2) { /* a pair spans two units: the upper chunk needs both */
         last_have = ptx_or(k, edge, have[1]);
         last_have = ptx_and(k, last_have, have[0]);
     }
@@ -14314,7 +14317,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             from = ptx_and(k, from, ptx_u64(~(uint64_t)31));
             other = ptx_cvt(k, PTX_U64, s->half);
             from = ptx_mad(k, other, ptx_u64(16), from);
-            other = ptx_and(k, shift, ptx_u32(16)); /* the first chunk with bytes of the row comes first */
+            other = ptx_and(k, shift, ptx_u32(16)); /* a row's first chunk goes to offset 0 */
             to = ptxk__gemm_back(k, to, other);
         }
         from = ptx_ptr(from, PTX_GLOBAL);
@@ -14327,7 +14330,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
                 q = ptx_setp(k, PTX_GE, q, shift);
                 p = ptx_and(k, p, q);
             } else if (shifted && (2 * j + 2) * 16 > PTXK__GEMM_PAIR_UNITS * c->unit_bytes) {
-                q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(32 * j)); /* and the last behind it */
+                q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(32 * j)); /* and the last one after it */
                 other = ptx_add(k, shift, ptx_u32(PTXK__GEMM_PAIR_UNITS * c->unit_bytes));
                 q = ptx_setp(k, PTX_LT, q, other);
                 p = ptx_and(k, p, q);
@@ -14417,7 +14420,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     ptx_end(k);
 }
 
-/* Moves the next step's addresses on by a step. */
+/* Advances the copies' source addresses by a step. */
 static void ptxk__gemm_advance_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val from;
     uint32_t i;
@@ -14428,7 +14431,7 @@ static void ptxk__gemm_advance_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk_
     }
 }
 
-/* Copies a part of x. from: this thread's first chunk. */
+/* Copies part `part` of x to stage `slot`, under *p (NULL: always). from: this thread's chunk of part 0. */
 static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
                               uint32_t part, uint32_t slot, const ptx_val *p) {
     const ptxk__gemm_x *x = s->form;
@@ -14451,8 +14454,7 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
         }
 }
 
-/* Operand B of the products of group w of a part, tile n of 8 columns, plane p: the first two registers and
-   the last two are those of a product. */
+/* Loads operand B of group w, tile n of 8 columns, plane `plane`: two registers for each product. */
 static void ptxk__gemm_load_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
                               uint32_t w, uint32_t n, uint32_t plane, ptx_val b[8]) {
     const ptxk__gemm_x *x = s->form;
@@ -14467,7 +14469,7 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
-/* The low or the high half of x in both halves. Instructions on f16 pairs select halves of a source. */
+/* The low or the high half of x, twice: no instruction, as those on f16 pairs select halves of sources. */
 static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
@@ -14497,7 +14499,7 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
 
 /* -- gemm: weights times a power of two for each row -- */
 
-/* Both halves of a word: x in f16. */
+/* x in f16, in both halves of a word. */
 static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
 
 static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
@@ -14505,8 +14507,9 @@ static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
     return ptx_max(k, x, y);
 }
 
-/* The power of two of a row falls, to a quarter of what would do for factors of `size`: 2^(33 - s) bounds
-   sizes, the power is 2^(s - 5): products of a factor and a scale are below 2^15 then. ratio: by how much. */
+/* Lowers a row's power of two, with headroom for factors four times as large. Where 2^(30 - s) <= size <
+   2^(31 - s), the bound of sizes, most, becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a
+   scale are below 2^15 then. out: the ratio of the new power to the old. */
 static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
     ptx_val x, y, ratio;
     x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
@@ -14528,17 +14531,17 @@ static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var p
 }
 
 typedef struct ptxk__wgmma {
-    ptx_var part[4 * PTXK__GEMM_N * 4]; /* EXACT: sums of a unit */
+    ptx_var part[4 * PTXK__GEMM_N * 4]; /* exact: sums of a unit */
     ptx_var power[2], most[2];          /* see ptxk__gemm_fall */
-    ptx_val scale[2];                   /* f16 pairs: the scale of this unit's rows; of two blocks */
-    ptx_val matrix, yes;                /* descriptor of the first stage; true */
-    ptx_val first;                      /* unit */
-    ptx_val copies, releases;           /* this thread copies x; this lane arrives for its warp */
-    uint32_t exact, two;                /* sums of units are apart; weights become two numbers */
+    ptx_val scale[2];                   /* f16 pairs: the unit's factor, twice (Q6_K); those of two blocks */
+    ptx_val matrix, yes;                /* descriptor of x in stage 0; predicate: true */
+    ptx_val first;                      /* the slice's first unit */
+    ptx_val copies, releases;           /* predicates: this thread copies x; this lane arrives for its warp */
+    uint32_t exact, two;                /* sums of a unit are separate; a weight is a sum of two numbers */
 } ptxk__wgmma;
 
-/* Warpgroups: `size`, f32 and not negative, is how large the factors of this unit of a lane's rows are. Where
-   the row's power of two is too large for them, it falls, and the sums with it. power: returned. */
+/* Lowers the powers of two of this lane's rows, and their sums with them, where they are too large for the
+   factors of the unit. size: the factors' magnitude, f32, not negative. Returns the powers in power. */
 static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, const ptx_val size[2],
                             ptx_val power[2]) {
     ptxk__wgmma *g = s->wgmma;
@@ -14552,7 +14555,7 @@ static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     p = ptx_or(k, q[0], q[1]);
     x = ptx_shr(k, s->warp, ptx_u32(2));
     x = ptx_add(k, x, ptx_u32(1));
-    p = ptx_op3(k, PTX_BAR_RED_OR, 0, x, ptx_imm(128), p); /* the same for the warpgroup */
+    p = ptx_op3(k, PTX_BAR_RED_OR, 0, x, ptx_imm(128), p); /* one decision for the warpgroup */
     p = ptx_warpgroup_uniform(k, p);
     ptx_if(k, p);
     ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
@@ -14573,7 +14576,7 @@ static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     for (h = 0; h < 2; h++) power[h] = ptx_get(k, g->power[h]);
 }
 
-/* Times the factors of the unit, FAST: the scales and minima of Q4_K and Q5_K. */
+/* Q4_K, Q5_K, FAST: multiplies the unit's scales and minima by its factors and the rows' powers of two. */
 static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val d[2], m[2], size[2], pair[2], power[2], y;
     uint32_t h, e;
@@ -14602,7 +14605,7 @@ static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* The same for the factors of Q6_K, before its scales are unpacked. */
+/* Q6_K, FAST: multiplies the unit's factors by the rows' powers of two, for ptxk__gemm_unpack_scales. */
 static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val size[2], power[2], x;
     uint32_t h;
@@ -14618,7 +14621,7 @@ static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
 }
 
-/* The same for factors of 32 values, of which lane t has d: to shared memory, for all lanes of a row. */
+/* BLOCKS: stores factors of 32 values, times the rows' powers of two, for all lanes of a row. d: lane t's. */
 static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
                                      ptx_val d[2][4]) {
     ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
@@ -14630,11 +14633,11 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
     }
     ptxk__wgmma_fit(k, f, s, size, power);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (h = 0; h < 2; h++) {
         power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
         s->minimum[0][h] =
-            ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the scale of the sums */
+            ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the 2^-4 of the sums of x */
         for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
         x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
         ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
@@ -14642,19 +14645,19 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* Lane t's n scales or factors of its rows, to shared memory. */
+/* Stores lane t's n scales or factors of each of its rows in shared memory. */
 static void ptxk__gemm_store_scales(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                     ptx_type type, uint32_t n, ptx_val words[PTXK__GEMM_M][2][4]) {
     ptx_val to = ptx_mul(k, s->t, ptx_u32(4 * n));
     uint32_t pitch = ptxk__gemm_scales(f, s->kind), i;
     to = ptx_ptr(ptx_xor(k, ptx_as(s->scales, PTX_U32), to), PTX_SHARED);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* those before have been read */
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (i = 0; i < 2 * f->m; i++)
         ptx_st_vec(k, type, n, ptx_at(to, (int64_t)(8 * i * pitch)), words[i / 2][i & 1]);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
 
-/* The factors of Q4_0 and Q8_0: lane t has those of one block of 4, or two of 8. */
+/* Q4_0 and Q8_0: lane t loads the factors of one block of 4, or of two of 8, and stores them for its rows. */
 static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     uint32_t bytes = s->kind->block->bytes, n = s->kind->format->unit / 128, i, j;
     ptx_val d[PTXK__GEMM_M][2][4], x;
@@ -14683,7 +14686,7 @@ static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, u
     return source;
 }
 
-/* Two f16, from integers within -512 ... 511 or f16 values. */
+/* Packs two scales, integers within -512 ... 511 or f16, into an f16 pair. */
 static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, const ptx_val x[2]) {
     ptx_val y[2], pair;
     uint32_t e;
@@ -14700,9 +14703,9 @@ static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, 
     return ptx_type_of(x[0]) == PTX_F16 ? pair : ptxk__gemm_minus(k, pair, s->constant[4]);
 }
 
-/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows, into shared memory, where
-   all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Their minima are its part of
-   operand A of the product with the sums of x. */
+/* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows and stores them in shared
+   memory, because all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Lane t's minima
+   become its part of operand A of the product with the sums of x, s->low. */
 static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     const ptxk__block *b = s->kind->block;
     const ptxk__reader *r = b->reader;
@@ -14756,10 +14759,10 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     ptxk__gemm_store_scales(k, f, s, r->halves ? PTX_B32 : PTX_F32, 2, words);
 }
 
-/* Operand A of group w, rows (i, h): lane t's two quads of share w, as f16, exact. Integers are 1024 + q +
-   bias, less 1024 + bias; signed ones have 128. With scales of halves: times the scale; unsigned ones and
-   those with signs apart are 2^-24 q as subnormal numbers, scales 2^10 times themselves. e2m1 is 2^-14 of
-   itself, scales 2^14 times (a power of two of a block may be 2^112 at most). */
+/* Operand A of group w, row (i, h): lane t's two quads of share w, as f16, exact. Integers are subnormal
+   numbers, 2^-24 q; with s->scaled 1024 + q, less 1024 + bias. With halves they are times their scale: signed
+   ones as 1152 + q, less 1152; others as subnormal numbers, with scales 2^10 times their value. e2m1 is 2^-14
+   times its value, its scales 2^14 times (a block's power of two is 2^112 at most). */
 static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                             ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
@@ -14773,7 +14776,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     p.whole = 0;
     p.lane = s->t;
     r->values(k, &source, &p, quad);
-    row->known = source.known; /* for the blocks that follow */
+    row->known = source.known; /* cached words and selectors, for the blocks that follow */
     memcpy(row->words, source.words, sizeof row->words);
     memcpy(row->pick, source.pick, sizeof row->pick);
     if (r->halves && r->quads == PTXK__QUADS_16_APART) {
@@ -14784,7 +14787,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
         scale[0] = scale[1] = ptx_pack(k, PTX_B32, 2, scale);
     }
-    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibbles 4 e of the halves */
+    for (e = 0; e < 4 && r->part == PTXK__PART_E2M1; e++) { /* nibble e of both halves of the word */
         even = e < 3 ? ptx_shl(k, quad[0], ptx_u32(12 - 4 * e)) : quad[0];
         odd = ptx_and(k, even, ptx_b32(0x70007000));
         odd = ptxk__shr_b32(k, odd, ptx_u32(3));
@@ -14800,7 +14803,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
         } else if (s->scaled) {
             even = ptx_lop3(k, odd, ptx_b32(0x00ff00ff), ptx_b32(0x64006400), ptx_imm(0xea)); /* & | */
             odd = ptx_prmt(k, odd, ptx_b32(0x64646464), ptx_b32(0x4341));
-        } else if (r->part == PTXK__PART_BIAS_1) { /* 256 q */
+        } else if (r->part == PTXK__PART_BIAS_1) { /* as subnormal numbers: 256 q */
             even = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x2404));
             odd = ptx_prmt(k, odd, ptx_b32(0), ptx_b32(0x3414));
         } else {
@@ -14819,7 +14822,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
             a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
         }
     }
-    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* bits of values 0 2, 1 3, 4 6, 5 7 */
+    for (e = 0; e < 4 && r->part == PTXK__PART_SIGNS; e++) { /* sign bits of values 0 2, 1 3, 4 6, 5 7 */
         static const uint32_t bits[4] = {0x20008000u, 0x10004000u, 0x02000800u, 0x01000400u};
         ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
         even = ptx_mul(k, quad[2], ptx_u32(bits[e]));
@@ -14829,10 +14832,11 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
 
 /* -- gemm: formats -- */
 
-/* What depends on the lane only.
-   Q4_K, Q5_K: lane t has bytes 32 t ... of the quants, which are sub-blocks 2 t and 2 t + 1. Their scales and
-   minima become the bytes of a word: bytes 2 i, 2 i + 1, i = t & 1, of the first and second word of scales,
-   which have all 6 bits (t < 2) or the upper two, and of the third. */
+/* Computes what depends on the lane only.
+   Q4_K, Q5_K: lane t unpacks bytes 32 t ... of the quants, sub-blocks 2 t and 2 t + 1. Their scales and
+   minima become the bytes of one word. They are in bytes 2 i and 2 i + 1, i = t & 1, of three words: the
+   first (scales) and the second (minima) have all 6 bits (t < 2) or the upper two, the third has the lower
+   four. */
 static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val p, odd;
     uint32_t id = s->kind->block->id;
@@ -14857,13 +14861,13 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         const ptxk__block *b = s->kind->block;
         uint32_t bias = b->reader->part ? b->reader->part : b->is_signed ? 128 : 0;
         s->constant[0] = ptxk__gemm_f16x2(k, 0x64006400 + 0x10001 * (bias & 255)); /* 1024 + bias */
-        s->constant[1] = /* 2^14, 2^10 */
+        s->constant[1] = /* 2^14 (e2m1), 2^10 */
             ptxk__gemm_f16x2(k, b->reader->part == PTXK__PART_E2M1 ? 0x74007400 : 0x64006400);
         p = ptx_shr(k, s->t, ptx_u32(1));
         s->constant[2] = ptx_mul(k, p, ptx_u32(2));
         s->constant[3] = ptxk__gemm_f16x2(k, 0xe480e480u); /* -1152 */
         s->constant[4] = ptxk__gemm_f16x2(k, 0x66006600);  /* 1536 */
-        s->constant[5] = ptx_mov(k, ptx_f32(16 / 16777216.0)); /* undoes the scale of the sums */
+        s->constant[5] = ptx_mov(k, ptx_f32(16 / 16777216.0)); /* undoes the 2^-4 of the sums of x */
     }
     if (id == PTXK_Q8_0) s->constant[0] = ptxk__gemm_f16x2(k, 0x64806480); /* 1152 */
     if (id == PTXK_Q4_0) {
@@ -14879,10 +14883,10 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     }
 }
 
-/* Computes from where words of row (i, h) of a step are read, and how the halves of two are joined: base and
-   pick for offsets that are multiples of 4, base_2 and pick_2 for others. Where rows are 4-byte aligned,
-   words at multiples of 4 are read as they are. row: where the row's first chunk is. shift: of the step in
-   it. */
+/* Computes the address from which words of row (i, h) of a step are read, and the prmt selectors that join
+   halves of two words: base and pick for offsets that are multiples of 4, base_2 and pick_2 for others. Words
+   of 4-byte aligned rows at multiples of 4 need no joining. row: address of the row's first chunk. shift: the
+   step's offset in it. */
 static void ptxk__gemm_word_base(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint32_t h, ptx_val row,
                                  ptx_val shift) {
     ptx_val odd, p;
@@ -14910,8 +14914,8 @@ static ptx_val ptxk__gemm_row_word(ptx_kernel *k, const ptxk__gemm_state *s, uin
     return ptx_prmt(k, word[0], word[1], pick);
 }
 
-/* Q6_K: the scales of the warp's rows as f16, 32 times them, to shared memory. Lane t unpacks four of each of
-   its rows, 4 t ... 4 t + 3. HALVED: as f32, times the row's factor. */
+/* Q6_K: stores the scales of the warp's rows in shared memory: as f16, times s->constant[4], or, HALVED, as
+   f32, times the unit's factor. Lane t unpacks scales 4 t ... 4 t + 3 of each of its rows. */
 static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     uint32_t i, h, e, halved = s->kind->format->kind == PTXK__GEMM_HALVED;
     ptx_val x, words[PTXK__GEMM_M][2][4];
@@ -14934,8 +14938,8 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptxk__gemm_store_scales(k, f, s, halved ? PTX_F32 : PTX_B32, halved ? 4 : 2, words);
 }
 
-/* Bytes: the unit's factors, which were loaded a unit before, and the loads of those of the next; with the
-   most columns, which leave no registers for them, the loads of the unit's. */
+/* 8-bit weights: sets the unit's factors, which were loaded a unit ahead, and loads those of the next unit.
+   With 64 columns, which leave no registers for that, loads the unit's own. */
 static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     double lift = ptxk__byte_lift(k, s->kind->block->id);
     ptx_val x, p, at, next, unit = ptx_get(k, s->unit);
@@ -14957,8 +14961,8 @@ static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
         }
 }
 
-/* Numbers past f16's range: finds the power of two for each row's unit that scales its largest number to
-   2^14 ... 2^15, or 2^126, and its inverse. */
+/* POWERS: finds, for each row's unit, the power of two, 2^126 at most, that scales its largest number to 2^14
+   ... 2^15, and the inverse of the power. */
 static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val words[8], most, x;
     uint32_t i, h, e;
@@ -14968,7 +14972,7 @@ static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
             for (e = 0; e < 2; e++)
                 ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * e), words + 4 * e);
             for (e = 0; e < 8; e++) {
-                x = ptx_and(k, words[e], ptx_b32(0x7fffffff)); /* bf16: the upper one, and more */
+                x = ptx_and(k, words[e], ptx_b32(0x7fffffff)); /* bf16: the upper one, and bits below */
                 most = ptx_max(k, ptx_as(x, PTX_U32), most);
                 if (s->kind->block->id == PTXK_F32) continue;
                 x = ptx_shl(k, words[e], ptx_u32(16));
@@ -14984,7 +14988,7 @@ static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         }
 }
 
-/* Operand A of group w, row (i, h), of such numbers: two values a register, in f16; rest: what they lack. */
+/* POWERS: operand A of group w, row (i, h), two f16 numbers a register. rest: the remainders, or NULL. */
 static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                                    ptx_val a[2][4], ptx_val rest[2][4]) {
     ptx_val words[8], x[8], whole[2];
@@ -15007,7 +15011,7 @@ static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t 
     }
 }
 
-/* Begins unit v of the step: what its products need once. */
+/* Begins unit v of the step: computes what all its products share. */
 static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
     uint32_t id = s->kind->block->id, i, h;
     ptx_val slot = ptx_get(k, s->slot), head[4], x, y, z;
@@ -15057,14 +15061,14 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 y = ptxk__gemm_fma(k, y, s->constant[4], s->constant[5]);
                 s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
                 s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
-                s->more[i][h][4] = x; /* the minima serve at the end */
+                s->more[i][h][4] = x; /* for ptxk__gemm_minima, at the unit's end */
                 s->more[i][h][5] = head[0];
             }
         if (s->scaled) ptxk__wgmma_scale_bytes(k, f, s);
     }
 }
 
-/* The factors of the unit, and the minima as operand A. */
+/* Q4_K, Q5_K: loads the factors of the unit, and makes operand A of its minima. */
 static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val head, half[2], y;
     uint32_t i, h;
@@ -15080,7 +15084,7 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
         }
 }
 
-/* Multiplies *a by a scale. rest: what the f16 numbers lack, exact. */
+/* Multiplies *a by a scale, in f16. rest: the rounding errors, exact. */
 static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
     ptx_val x = *a, less;
     *a = ptxk__gemm_times(k, x, scale);
@@ -15088,8 +15092,8 @@ static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val 
     *rest = ptxk__gemm_fma(k, x, scale, less);
 }
 
-/* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest, or NULL: what they
-   lack, where weights do not fit into 11 bits. */
+/* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest: the remainders, where
+   weights do not fit into 11 bits; else NULL. */
 static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, uint32_t i,
                                ptx_val a[2][4], ptx_val rest[2][4]) {
     uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e, j;
@@ -15133,13 +15137,13 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
             low = ptx_lop3(k, y, ptx_b32(0x10101010), low, ptx_imm(0xea));
             x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
-            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice the nibbles */
             high = ptx_lop3(k, y, ptx_b32(0x20202020), high, ptx_imm(0xea));
             a[0][h] = ptx_and(k, low, ptx_b32(0x00ff00ff));
             a[0][h + 2] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
             a[1][h] = ptx_and(k, high, ptx_b32(0x00ff00ff));
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
-        } else if (id == PTXK_Q6_K) { /* w = 4 n + 2 a + h of the format */
+        } else if (id == PTXK_Q6_K) { /* values from 128 (w / 4) + 16 (w % 4) and 64 later on */
             uint32_t second = w >> 1 & 1;
             x = ptxk__gemm_row_word(k, s, i, h, at + 16 * w);
             if (!second)
@@ -15166,7 +15170,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             for (e = 0; e < 4 && !halved; e++) {
                 ptx_val *to = &a[e & 1][h + (e & 2)];
                 if (!rest && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
-                if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* q - 32, exact */
+                if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* 2^-9 (q - 32) */
                 if (rest)
                     ptxk__gemm_double(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
                 else
@@ -15177,7 +15181,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             for (e = 0; e < 2; e++) {
                 x = ptxk__gemm_row_word(k, s, i, h, at + 34 * w + 2 + 16 * e);
                 y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
-                low = ptx_b32(s->scaled ? 0x64806480 : 0x00800080); /* & ^: 1152 + q, or 128 + q */
+                low = ptx_b32(s->scaled ? 0x64806480 : 0x00800080); /* f16: 1152 + q, or 128 + q */
                 a[e][h] = ptx_lop3(k, x, ptx_b32(0x00ff00ff), low, ptx_imm(0x6a));
                 a[e][h + 2] = ptx_lop3(k, y, ptx_b32(0x00ff00ff), low, ptx_imm(0x6a));
                 for (j = 0; j < 4 && s->scaled; j += 2)
@@ -15214,7 +15218,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
     }
 }
 
-/* sum += factor * acc for both halves of a tile of 16 rows. */
+/* sum += factor * acc, for rows g and g + 8 of a tile of 16 rows. */
 static void ptxk__gemm_add(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint32_t n, const ptx_val acc[4],
                            const ptx_val *factor) {
     ptx_val x;
@@ -15226,7 +15230,7 @@ static void ptxk__gemm_add(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint3
     }
 }
 
-/* f32: 8 values of this lane, in rows g and g + 8, as tf32; rest: what those lack. */
+/* f32: 8 values of this lane, in rows g and g + 8, as tf32. rest: the remainders (EXACT). */
 static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t i,
                              ptx_val a[4][4], ptx_val rest[4][4]) {
     ptx_val words[8], x;
@@ -15247,7 +15251,7 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
 }
 
-/* BLOCKS, HALVED: what the accumulators of tile n of 8 columns begin with, in group w. */
+/* BLOCKS, HALVED: initialises the accumulators of tile n of 8 columns for group w. */
 static void ptxk__gemm_begin(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
                              uint32_t w, uint32_t n, uint32_t which) {
     const ptxk__gemm_x *x = s->form;
@@ -15337,8 +15341,7 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
 }
 
-/* The products of the part of a unit that is next: waits for it, issues the copies of later ones. v, part:
-   which of the step. */
+/* Multiplies part `part` of unit v of the step: waits for its copies, and issues those of later parts. */
 static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
                             uint32_t part) {
     const ptxk__gemm_x *x = s->form;
@@ -15381,8 +15384,8 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 
 /* -- gemm: tiles -- */
 
-/* An argument of the matrix of this tile, which is the first of its class, or a later one. at, step: where
-   those of the matrices lie. */
+/* Loads an argument of this tile's matrix. later[i]: whether that is matrix i of the class, or a later one.
+   at, step: offset of the argument of matrix 0, and from matrix to matrix. */
 static ptx_val ptxk__gemm_select_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                        const ptx_val later[PTXK__GEMM_MATRICES], size_t at, size_t step,
                                        ptx_type type) {
@@ -15404,7 +15407,7 @@ static ptx_val ptxk__gemm_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__
                                    sizeof(ptxk_gemm_matrix), type);
 }
 
-/* Row (i, h) of this lane, or the last. */
+/* The number of row (i, h) of this lane in its matrix, `last` at most. */
 static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t i,
                                   uint32_t h, ptx_val last) {
     ptx_val row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
@@ -15413,7 +15416,7 @@ static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     return ptx_min(k, row, last);
 }
 
-/* Bytes: loads the factors of this lane's rows, or of their unit `first`. */
+/* 8-bit weights: loads the factors of this lane's rows, or those of their unit `first`. */
 static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     double lift = ptxk__byte_lift(k, s->kind->block->id);
     ptx_val x, at, blocks, last = ptx_sub(k, s->n, ptx_u32(1));
@@ -15449,7 +15452,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     ptx_val pair, row, x, y, last, at, copied;
     uint32_t i, h, per = c->unit_bytes / 16;
     s->half = ptx_and(k, s->lane, ptx_u32(1));
-    /* pairs of lanes take rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then fill all banks */
+    /* pairs of lanes copy rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then use all banks */
     pair = ptx_shr(k, s->lane, ptx_u32(1));
     copied = ptx_and(k, pair, ptx_u32(3));
     copied = ptx_mul(k, copied, ptx_u32(2));
@@ -15470,7 +15473,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     s->full = ptx_div(k, x, ptx_u32(c->format->unit));
     x = ptx_div(k, x, ptx_u32(c->block->values));
     s->row_bytes = ptx_mul(k, x, ptx_u32(c->block->bytes));
-    if (c->tails) { /* a row, and with the last one the matrix, may end in a chunk */
+    if (c->tails) { /* a row, and so the matrix, may end within a chunk */
         x = ptx_and(k, s->row_bytes, ptx_u32(15));
         x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         s->needed = ptx_selp(k, ptx_u32(PTXK__GEMM_PAIR_UNITS + 1), ptx_u32(PTXK__GEMM_PAIR_UNITS), x);
@@ -15508,16 +15511,16 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scales(f, c)), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
-    if (!f->wgmma && ptxk__gemm_blocks_of(c) && c->format->unit > 128) { /* chunks take turns: no conflicts */
+    if (!f->wgmma && ptxk__gemm_blocks_of(c) && c->format->unit > 128) { /* swizzle: no bank conflicts */
         y = ptx_shr(k, s->g, ptx_u32(c->format->kind == PTXK__GEMM_HALVED ? 1 : 2));
         s->scales = ptx_ptr_add(k, s->scales, y, 16);
     }
     if (!f->wgmma || c->format->kind != PTXK__GEMM_BLOCKS) return;
-    y = ptx_and(k, s->g, ptx_u32(4)); /* rows have 16 bytes of 32: those of 8 rows fill all banks */
+    y = ptx_and(k, s->g, ptx_u32(4)); /* rows use 16 bytes of 32: 8 rows then use all banks */
     s->scales = ptx_ptr_add(k, s->scales, y, 4);
 }
 
-/* Moves the offsets of 2-byte aligned rows in their chunks on by a step. */
+/* Advances the addresses of 2-byte aligned rows by a step. */
 static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t bytes = PTXK__GEMM_PAIR_UNITS * s->kind->unit_bytes, i, h;
     ptx_val x;
@@ -15532,7 +15535,7 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
 
 static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t p);
 
-/* Runs through the slice's units: a loop for rows that are 4-byte aligned, and one for others. */
+/* Loops over the units of the slice: one loop for 4-byte aligned rows, and one for others. */
 static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val at, p;
@@ -15572,7 +15575,7 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     if (s->kind->variants == 3) ptx_end(k);
 }
 
-/* The first unit of this block's part of K; sets its end. all: units of a row. */
+/* Returns the first unit of the slice, this block's part of K; sets s->end. all: the units of a row. */
 static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
     uint32_t per = ptxk__gemm_granule(f) / s->form->unit;
     ptx_comment(k, "this block's part of K, in units");
@@ -15583,8 +15586,8 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     return ptx_mul(k, s->first, ptx_u32(per));
 }
 
-/* Waits for the kernels before this one, which may have written x; brings up to 1 KB of each row of the tile
-   to the L2 cache while it waits. W may be written by them, too: nothing is read. */
+/* Waits for the preceding kernels, which may have written x and W; before that, prefetches up to 1 KB of each
+   row of the tile into the L2 cache, which reads no value. */
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
@@ -15596,7 +15599,7 @@ static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     skip = ptx_mul(k, s->half, ptx_u32(128));
     for (i = 0; i < f->m; i++)
         for (j = 0; j < 4; j++) {
-            at = ptx_add(k, skip, ptx_u32(256 * j + 16)); /* of which s->from may have 16 */
+            at = ptx_add(k, skip, ptx_u32(256 * j + 16)); /* s->from may be 16 bytes into the row */
             p = ptx_setp(k, PTX_LT, at, bytes);
             at = ptx_ptr_add(k, ptx_ptr(ptx_get(k, s->from[i]), PTX_GLOBAL), skip, 1);
             ptx_guard(k, p);
@@ -15605,7 +15608,7 @@ static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_dependent_wait_(k, s->waits);
 }
 
-/* Multiplies the block's part of K of the tile: fills in the sums. */
+/* Computes the sums of the block's part of K of the tile. */
 static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val first, p, at, y, m;
@@ -15658,49 +15661,50 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 
 /* -- gemm: many columns --
 
-   A block has 128 rows of W (of a gated pair 64 of each matrix, in turns of 16) and 128 or 256 columns. Each
-   of its threads unpacks half of a row: of a unit of 2 P groups of 32 values, in P parts, groups p and p + P.
-   The weights of a part, f16, lie in shared memory in rows of 8 chunks, swizzled; ldmatrix reads them as
-   operand A while the next part is unpacked. EXACT: integers, as in the form with few columns. FAST: weights,
-   times a power of two for each row that falls, and the sums with it, when a unit needs that. */
+   A block has 128 rows of W (of a gated pair 64 of each matrix, alternating every 16) and 128 or 256
+   columns. Each of its 256 threads unpacks half of a row's unit. A unit of 2 P groups of 32 values is
+   unpacked in P parts; part p has groups p and p + P. The weights of a part, f16, lie in shared memory in
+   swizzled rows of 8 chunks; ldmatrix loads them as operand A while the next part is unpacked. EXACT, Q4_K
+   to Q6_K: operand A has integers times scales, as with few columns. Otherwise it has weights times a power
+   of two for each row; when a unit's factors are too large, that is lowered, and the sums with it. */
 
 typedef struct ptxk__gemm_wide {
-    ptx_val half, row;          /* of the row that this thread unpacks, in the block */
-    ptx_val raw;                /* its unit as it lies */
-    ptx_val a_to;               /* where its chunks go; they differ in bits 4 and 5 */
-    ptx_val a_from;             /* operand A of the products of a part; they differ in bits 5 and 6 */
-    ptx_val rows_to, rows_from; /* f32 numbers of rows: of the row unpacked, of the thread's rows */
+    ptx_val half, row;          /* which half of which row of the block this thread unpacks */
+    ptx_val raw;                /* shared address of the row's packed unit */
+    ptx_val a_to;               /* where the unpacked chunks go: addresses differ in bits 4 and 5 */
+    ptx_val a_from;             /* operand A of the products of a part: addresses differ in bits 5 and 6 */
+    ptx_val rows_to, rows_from; /* f32 numbers of rows: of the row unpacked; of the rows of its sums */
     ptx_val minima_to, minima_from;
     ptx_val constant[4];
-    ptx_val to, copy_half, copied; /* of the row that this thread copies */
-    ptx_var from, shift;           /* address of its next unit; low bits of that of the row unpacked */
-    ptx_var word[24], more[10];    /* the half of the unit: quants, and what comes with them */
+    ptx_val to, copy_half, copied; /* the row that this thread copies */
+    ptx_var from, shift;           /* address of its next unit; low bits of that of the unpacked row */
+    ptx_var word[24], more[10];    /* the half of the unit: quants; upper bits, scales or factors */
     ptx_var scale[4], minimum[2], head;
-    ptx_var power, most, raised; /* FAST: of the row; how large factors may be; whether it has fallen */
+    ptx_var power, most, raised; /* the row's; the bound of its factors' size; 1: just lowered */
 } ptxk__gemm_wide;
 
-/* Whether weights are times their factors and a power of two for each row; else they are integers. */
+/* Whether operand A includes factors and a power of two for each row; else it has integers times scales. */
 static int ptxk__wide_is_scaled(const ptxk__gemm *f, const ptxk__gemm_state *s) {
     return s->kind->format->kind == PTXK__GEMM_BLOCKS || f->precision == PTXK_GEMM_FAST;
 }
 
-/* Whether operand A has two numbers for a weight: these do not fit into one. */
+/* Whether a weight is a sum of two numbers in operand A, because it does not fit into one. */
 static int ptxk__wide_is_double(const ptxk__gemm *f, const ptxk__gemm_state *s) {
     return ptxk__gemm_is_shifted(s->kind) && f->precision == PTXK_GEMM_EXACT;
 }
 
-#define PTXK__WIDE_FACTORS 2048u /* offset of numbers of rows, behind the minima */
+#define PTXK__WIDE_FACTORS 2048u /* offset of the f32 numbers of rows, after the minima */
 
-/* The place among the numbers of rows of a row: those that a thread needs are adjacent. */
+/* The index of a row's number: row 64 m + 8 i + g has 64 m + 8 g + i, so that a thread's are adjacent. */
 static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
     ptx_val x = ptx_and(k, row, ptx_u32(0x47)), y = ptx_bfe(k, row, ptx_u32(3), ptx_u32(3));
-    x = ptx_mad(k, x, ptx_u32(8), y); /* 64 wm + g, ... */
+    x = ptx_mad(k, x, ptx_u32(8), y);
     y = ptx_and(k, row, ptx_u32(64));
     y = ptx_mul(k, y, ptx_u32(7));
     return ptx_sub(k, x, y);
 }
 
-/* The row of its matrix that row r of the block is, and its first byte. which: 0, or for gated pairs r's. */
+/* The address of row r of the block. */
 static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, ptx_val r) {
     ptx_val row = r, x, last = ptx_sub(k, s->n, ptx_u32(1)), from = s->weights[0], p;
     if (f->pair > 1) {
@@ -15736,7 +15740,7 @@ static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         at = ptx_mad(k, left, ptx_u64(16), at);
         left = at;
         at = ptx_ptr(at, PTX_GLOBAL);
-        if (c->tails) { /* the last unit of a row: zeros behind it */
+        if (c->tails) { /* the last unit of a row: zeros after it */
             q = ptx_add(k, next, ptx_u32(1));
             q = ptx_mul(k, q, ptx_u32(c->unit_bytes));
             q = ptx_add(k, q, ptx_u32(30));
@@ -15752,7 +15756,7 @@ static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             ptx_else(k);
             valid = ptx_mul(k, next, ptx_u32(c->unit_bytes));
             valid = ptx_sub(k, s->row_bytes, valid); /* what is left of the row */
-            q = ptx_sub(k, left, from);              /* the first chunk begins so much further on */
+            q = ptx_sub(k, left, from);              /* from the unit to this thread's first chunk */
             left = ptx_cvt(k, PTX_S32, q);
             left = ptx_sub(k, ptx_as(valid, PTX_S32), left);
             for (j = 0; j < c->chunks; j += 2) {
@@ -15769,7 +15773,7 @@ static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptx_end(k);
 }
 
-/* Copies part p of x, which lies at `from`; on the condition q, or NULL. */
+/* Copies part p of the unit of x at `from`, under predicate *q (NULL: always). */
 static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
                               uint32_t p, const ptx_val *q) {
     const ptxk__gemm_x *x = s->form;
@@ -15790,8 +15794,8 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     ptx_end(k);
 }
 
-/* FAST: `size`, f32 and not negative, is how large the factors of the row's next unit are. Where the row's
-   power of two is too large for them, it falls. */
+/* Lowers the row's power of two where it is too large for the factors of the row's next unit. size: their
+   magnitude, f32, not negative. */
 static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     ptxk__gemm_wide *w = s->wide;
     ptx_val p, x;
@@ -15805,10 +15809,10 @@ static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     x = ptx_get(k, fell);
     ptx_set(k, w->raised, x);
     x = ptx_get(k, out);
-    ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both halves, the same */
+    ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both threads of the row, the same */
 }
 
-/* Reads this thread's half of a unit: Q4_K, Q5_K. */
+/* Q4_K, Q5_K: reads this thread's half of a unit. */
 static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm_wide *w = s->wide;
     uint32_t five = s->kind->block->id == PTXK_Q5_K, i, j;
@@ -15823,7 +15827,7 @@ static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
         ptxk_load16(k, NULL, ptx_at(w->raw, (int64_t)(16 + 16 * i)), words);
         for (j = 0; j < 4; j++) ptx_set(k, w->more[4 * i + j], words[j]);
     }
-    /* four scales x and four minima y of this half, bytes */
+    /* x: four scales of this half; y: its four minima; bytes */
     q = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
     x = ptx_shr(k, ptx_as(head[1], PTX_U32), ptx_u32(2));
     z = ptx_and(k, head[3], ptx_b32(0x0f0f0f0f));
@@ -15865,8 +15869,8 @@ static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
     }
 }
 
-/* Unpacks part p of this thread's half: out[product][register][word]: pairs of values 0 and 2, and 1 and 3,
-   of four lanes. */
+/* Unpacks part p of this thread's half: out[product][register][lane]: register 0 has values 0 and 2 of the
+   lane's quad, register 1 values 1 and 3. */
 static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                                     ptx_val out[2][2][4]) {
     ptxk__gemm_wide *w = s->wide;
@@ -15889,7 +15893,7 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
             low = ptx_lop3(k, z, ptx_b32(0x10101010), low, ptx_imm(0xea));
             x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
-            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+            high = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice the nibbles */
             high = ptx_lop3(k, z, ptx_b32(0x20202020), high, ptx_imm(0xea));
             out[0][0][t] = ptx_and(k, low, ptx_b32(0x00ff00ff));
             out[0][1][t] = ptx_prmt(k, low, ptx_b32(0), ptx_b32(0x4341));
@@ -15909,21 +15913,21 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     }
 }
 
-/* Loads the chunks of n words from `first` on, and one more word. */
+/* Loads the chunks that have words `first` to `first` + n of those at `at`. */
 static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
     for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
 
-/* The word at byte `at`, a multiple of 2, behind word `first` of those. pick: how two are joined for
-   multiples of 4 and for others. */
+/* The word at byte `at`, which is even, after word `first` of raw. pick: prmt selectors that join two words,
+   for multiples of 4 and for others. */
 static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t first, uint32_t at,
                                const ptx_val pick[2]) {
     return ptx_prmt(k, raw[first + at / 4], raw[first + at / 4 + 1], pick[at % 4 / 2]);
 }
 
-/* The same: Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned; begins at word `first` of a chunk. Whole chunks
-   are loaded: words that are loaded alone would conflict, as the rows of 4 lanes begin at the same bank. */
+/* Q6_K, Q8_0, Q4_0, whose rows are 2-byte aligned: reads this thread's half of a unit, from word `first` of a
+   chunk on. Loads whole chunks: loads of words would conflict, as rows of 4 lanes begin at the same bank. */
 static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
                                   const ptx_val pick[2]) {
     ptxk__gemm_wide *w = s->wide;
@@ -15934,7 +15938,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
         ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
         for (i = 0; i < own; i++) {
             x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
-            ptx_set(k, w->more[i], x); /* its lower half */
+            ptx_set(k, w->more[i], x); /* lower half: f16 */
             for (j = 0; j < n; j++) {
                 x = ptxk__wide_word(k, raw, first, block->bytes * i + 2 + 4 * j, pick);
                 ptx_set(k, w->word[n * i + j], x);
@@ -15942,7 +15946,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
         }
         return;
     }
-    for (i = 0; i < 2; i++) { /* quants, their upper bits */
+    for (i = 0; i < 2; i++) { /* quants: lower bits, upper bits */
         at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
         ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
         for (j = 0; j < (i ? 8u : 16u); j++) {
@@ -15959,7 +15963,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
         ptx_set(k, w->more[i], x);
     }
     x = ptx_prmt(k, raw[first + 4], raw[first + 4], pick[0]);
-    ptx_set(k, w->head, x); /* its lower half */
+    ptx_set(k, w->head, x); /* lower half: f16 */
 }
 
 /* The lower half of a word, an f16, as f32. */
@@ -15969,7 +15973,7 @@ static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
     return ptx_cvt(k, PTX_F32, half[0]);
 }
 
-/* The same. more: what unpacking multiplies by, of the blocks of this half, or of the unit. */
+/* The same; computes what unpacking multiplies by: w->more, for each block of the half; Q6_K: w->head. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
     const ptxk__block *block = s->kind->block;
@@ -15980,7 +15984,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
-    from = shift; /* where this half begins; Q6_K: its parts begin at chunks and `shift` */
+    from = shift; /* where this half begins; Q6_K: its parts begin `shift` after whole chunks */
     if (block->id != PTXK_Q6_K) from = ptx_mad(k, w->half, ptx_u32(own * step), shift);
     x = ptx_and(k, from, ptx_u32(2));
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
@@ -15989,7 +15993,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     y = ptx_and(k, from, ptx_u32(12));
     x = ptx_and(k, from, ptx_u32(0xf0));
     from = ptx_ptr_add(k, w->raw, x, 1);
-    for (i = 0; s->kind->variants >> i; i++) { /* where rows have whole chunks, a warp takes one of these */
+    for (i = 0; s->kind->variants >> i; i++) { /* one for the whole warp where rows are whole chunks */
         uint32_t more = s->kind->variants >> i > 1;
         if (more) {
             p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
@@ -16026,7 +16030,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         x = ptxk__wide_lower(k, x);
         size = ptxk__wide_larger(k, size, x);
     }
-    fast = fast && block->id == PTXK_Q4_0; /* nibbles are multiplied as they are, as f16 numbers */
+    fast = fast && block->id == PTXK_Q4_0; /* nibbles are subnormal f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
     ptxk__wide_raise(k, s, size);
@@ -16041,7 +16045,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     }
 }
 
-/* As ptxk__wide_unpack_bytes. rest: Q6_K, EXACT: what the f16 numbers lack. */
+/* As ptxk__wide_unpack_bytes. rest: the rounding errors (EXACT). */
 static void ptxk__wide_unpack_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                                  ptx_val out[2][2][4], ptx_val rest[2][2][4]) {
     ptxk__gemm_wide *w = s->wide;
@@ -16073,7 +16077,7 @@ static void ptxk__wide_unpack_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
                     out[e][b][t] = ptxk__gemm_fma(k, out[e][b][t], scale[e], offset[e]);
                     continue;
                 }
-                z = ptxk__gemm_fma(k, out[e][b][t], w->constant[1], w->constant[2]); /* q - 32, exact */
+                z = ptxk__gemm_fma(k, out[e][b][t], w->constant[1], w->constant[2]); /* 2^-9 (q - 32) */
                 out[e][b][t] = ptxk__gemm_times(k, z, scale[e]);
                 head = ptx_neg(k, ptx_as(out[e][b][t], PTX_F16X2));
                 rest[e][b][t] = ptxk__gemm_fma(k, z, scale[e], head);
@@ -16115,7 +16119,7 @@ static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         }
 }
 
-/* Reads this thread's half of the next unit, if it exists; else what lies there is of no use. */
+/* Reads this thread's half of the next unit. exists: whether there is one; else nothing uses what is read. */
 static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     if (ptxk__gemm_is_shifted(s->kind))
         ptxk__wide_read_blocks(k, f, s, exists);
@@ -16123,7 +16127,7 @@ static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         ptxk__wide_read_bytes(k, f, s);
 }
 
-/* A shared address with some bits exchanged. */
+/* A shared address with `bits` inverted. */
 static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
     if (!bits) return at;
     at = ptx_xor(k, ptx_as(at, PTX_U32), ptx_u32(bits));
@@ -16155,7 +16159,7 @@ static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
                 ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
                 out[e][b]);
     y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
-    if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* what the end of the unit needs */
+    if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* for ptxk__wide_end_unit */
         x = ptx_get(k, w->head);
         ptx_guard(k, y);
         ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), ptx_as(x, PTX_F32));
@@ -16207,7 +16211,7 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
     for (g = 0; g < 2; g++)
         for (rest = 0; rest <= two; rest++) {
-            /* loads that the assembler moves up take registers that are not there */
+            /* keeps the assembler from moving loads up: too few registers */
             if (two) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
             for (e = 0; e < 2; e++)
                 for (i = 0; i < f->m; i++)
@@ -16249,7 +16253,7 @@ static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     }
 }
 
-/* The addresses of a thread. Returns the address of the block's first unit of x. */
+/* Computes the addresses of a thread. Returns that of the slice's first unit of x. */
 static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
                                 ptx_val units) {
     const ptxk__gemm_class *c = s->kind;
@@ -16259,7 +16263,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     y = ptx_div(k, y, ptx_u32(c->block->values));
     s->row_bytes = ptx_mul(k, y, ptx_u32(c->block->bytes));
-    /* copies: pairs of threads take rows 0, 2, 4, 6, 1, 3 ... of 8: four pairs fill the banks */
+    /* copies: pairs of threads copy rows 0, 2, 4, 6, 1, 3 ... of 8: four pairs use all banks */
     w->copy_half = ptx_and(k, s->tid, ptx_u32(1));
     y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(2));
     z = ptx_bfe(k, s->tid, ptx_u32(3), ptx_u32(1));
@@ -16321,7 +16325,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
     w->rows_from = ptx_ptr_add(k, s->shared, y, 1);
     /* x */
-    y = f->bulk ? ptx_u32(0) : s->tid; /* a thread copies all, or its chunks */
+    y = f->bulk ? ptx_u32(0) : s->tid; /* bulk: one thread copies all */
     z = ptx_mul(k, y, ptx_u32(16));
     z = ptx_add(k, z, ptx_u32(f->x_at));
     s->x_to = ptx_ptr_add(k, s->shared, z, 1);
@@ -16330,7 +16334,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_add(k, y, ptx_u32(f->x_at));
     z = ptx_mad(k, s->lane, ptx_u32(16), y);
     s->x_at = ptx_ptr_add(k, s->shared, z, 1);
-    if (x->sums) { /* with the last part, in the second slot */
+    if (x->sums) { /* copied with the last part, to the second slot */
         y = ptx_mul(k, wn, ptx_u32(f->n * x->sums));
         y = ptx_mad(k, s->lane, ptx_u32(8), y);
         y = ptx_add(k, y, ptx_u32(f->x_at + f->stage + x->part_bytes));
@@ -16403,7 +16407,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         for (p = 0; p < x->parts; p++) {
             ptx_val unit = ptx_get(k, s->unit), from = ptx_get(k, s->x_from), next;
             if (!f->bulk || p + 1 == x->parts) ptx_cp_async_wait(k, p == 1 && x->parts > 2 ? 1 : 0);
-            if (f->bulk) { /* of 4 parts a slot has two */
+            if (f->bulk) { /* with 4 parts a slot is used twice a unit */
                 y = x->parts > 2 ? ptx_u32(p >> 1) : ptx_sub(k, unit, first);
                 if (x->parts == 2) y = ptx_and(k, y, ptx_u32(1));
                 ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
@@ -16457,7 +16461,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
-    if (f->bulk && x->parts == 2) { /* an even number of phases of each barrier, for the next tile */
+    if (f->bulk && x->parts == 2) { /* completes a phase: the next tile expects an even number */
         y = ptx_sub(k, s->end, first);
         y = ptx_and(k, y, ptx_u32(1));
         q = ptx_setp(k, PTX_LT, s->tid, y);
@@ -16466,9 +16470,9 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         for (i = 8; i <= 16; i += 8) ptx_mbarrier_arrive(k, ptx_off(s->flag, -(int64_t)i));
         ptx_end(k);
     }
-    if (scaled) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+    if (scaled) { /* the sums include 2^(s - 24), the power is 2^(s - 5) */
         y = ptx_get(k, wide.power);
-        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 / power */
         ptx_bar_sync(k, ptx_imm(0));
         ptx_st(k, PTX_F32, ptx_at(wide.rows_to, 0), ptx_as(y, PTX_F32));
         ptx_bar_sync(k, ptx_imm(0));
@@ -16479,19 +16483,19 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 
 /* -- gemm: warpgroups (sm_90a) --
 
-   A warp copies and unpacks its 16 rows of W as with few columns; a warpgroup's fragments are operand A of
-   wgmma, 64 rows by all columns. Prepared x is operand B: shared memory holds `stages` parts of it, which one
-   thread copies. `full` of a stage completes when its copy has arrived, `empty` when all warps have read it.
-   EXACT, and formats with a reader: sums of a unit are apart, and are added times factors. FAST, and factors
-   of 32 values: weights are times their factors and a power of two for each row, as with many columns
-   elsewhere. */
+   A warp copies and unpacks its 16 rows of W as with few columns. The fragments of a warpgroup are operand A
+   of wgmma, 64 rows by all columns; prepared x is operand B. Shared memory holds `stages` parts of x, which
+   one thread copies. A stage has two mbarriers: a phase of `full` completes when its copy has arrived, a
+   phase of `empty` when all warps have read it. EXACT, and formats with a reader: the sums of a unit are
+   separate, and are added times factors. FAST, and factors of 32 values: operand A includes the factors and
+   a power of two for each row, as in the form with many columns. */
 
 static ptx_val ptxk__wgmma_bar(const ptxk__gemm *f, const ptxk__gemm_state *s, uint32_t stage,
                                uint32_t empty) {
     return ptx_off(s->flag, 8 * (int64_t)stage - 8 * (int64_t)f->stages * (1 + (int64_t)empty));
 }
 
-/* Waits for a phase of a stage, which so many uses of it in this unit have turned. */
+/* Waits for the phase of a stage that follows `uses` phases in this unit. */
 static void ptxk__wgmma_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage,
                              uint32_t empty, uint32_t uses) {
     ptx_val y = ptx_get(k, s->phases);
@@ -16500,8 +16504,8 @@ static void ptxk__wgmma_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     ptx_mbarrier_wait(k, ptxk__wgmma_bar(f, s, stage, empty), y);
 }
 
-/* Copies part p of the unit whose x lies at `from`, on a condition; if `wait`, when all have read what was in
-   the stage, after so many uses in this unit. */
+/* Copies part p of x, of the unit `units` after that at `from`, to a stage, under predicate q. wait: waits
+   first until all warps have read the stage, which has had `uses` uses in this unit. */
 static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val from,
                                uint32_t units, uint32_t p, uint32_t stage, ptx_val q, int wait,
                                uint32_t uses) {
@@ -16522,7 +16526,7 @@ static void ptxk__wgmma_arrive(ptx_kernel *k, ptx_val bar, ptx_val p) {
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &bar, 0, NULL);
 }
 
-/* Adds a's product, 16 values deep, by x at that shared offset to the sums; the first one replaces them. */
+/* Adds the product of a, 16 values along K, and x at shared offset `at` to the sums; first: replaces them. */
 static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk__wgmma *g, const ptx_var *sum,
                                  const ptx_val a[4], uint32_t at, int first) {
     ptx_val o[9];
@@ -16534,7 +16538,7 @@ static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk_
     ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, f->columns / 2, sum, 9, o);
 }
 
-/* Operand A of group w of unit v. rest: what weights lack that become two numbers. */
+/* Operand A of group w of unit v. rest: the second numbers of weights that become two. */
 static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, ptx_val a[2][4],
                                 ptx_val rest[2][4]) {
     uint32_t h, i, two = s->wgmma->two;
@@ -16555,7 +16559,7 @@ static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, 
     }
 }
 
-/* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
+/* Adds the products of a unit with separate sums, times its factors, to the sums; releases its last stage. */
 static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t stage) {
     ptxk__wgmma *g = s->wgmma;
     uint32_t n, e, minima;
@@ -16581,7 +16585,7 @@ static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     ptxk__wgmma_arrive(k, x, g->releases);
 }
 
-/* Part p of unit v of a step. */
+/* Multiplies part p of unit v of a step. */
 static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
                              uint32_t p) {
     const ptxk__gemm_x *x = s->form;
@@ -16607,14 +16611,14 @@ static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (w = 0; w < per; w++)
         for (e = 0; e < 2; e++)
-            for (plane = 0; plane < planes; plane++) { /* the last: what weights lack, by the first of x */
+            for (plane = 0; plane < planes; plane++) { /* with g->two the last is `rest` by plane 0 */
                 uint32_t at = (plane % x->planes * per + w) * 4 + 2 * e, first = !p && !w && !e && !plane;
                 ptxk__wgmma_multiply(k, f, g, g->exact ? g->part : s->sum[0][0],
                                      plane < x->planes ? a[w][e] : rest[w][e],
                                      stage * f->stage + at * 16 * f->columns, g->exact && first);
             }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-    if (!g->exact || p) { /* the part before has been multiplied */
+    if (!g->exact || p) { /* the part before has been multiplied: releases its stage */
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
         q = g->releases;
         if (!p) {
@@ -16623,7 +16627,7 @@ static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         }
         ptxk__wgmma_arrive(k, ptxk__wgmma_bar(f, s, (stage + f->stages - 1) % f->stages, 1), q);
     }
-    /* the copy that goes where the part `lag` before was, of this unit or so many before */
+    /* copies to the stage of the part `lag` before this, which is in this unit or `units` before it */
     units = p >= lag ? 0 : ptxk__ceil_div(lag - p, x->parts);
     here = ptx_add(k, unit, ptx_u32(next / x->parts));
     q = ptx_setp(k, PTX_LT, here, s->end);
@@ -16685,7 +16689,7 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         g->power[i] = ptx_var_new(k, ptx_f32(1));
         g->most[i] = ptx_var_new(k, ptx_f32(0));
     }
-    if (s->scaled && s->kind->block->aligned) { /* 2^-6, -16: of minima */
+    if (s->scaled && s->kind->block->aligned) { /* 2^-6 and -16, for minima */
         s->constant[6] = ptxk__gemm_f16x2(k, 0x24002400);
         s->constant[7] = ptxk__gemm_f16x2(k, 0xcc00cc00u);
     }
@@ -16696,7 +16700,7 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     ptxk__gemm_advance_weights(k, f, s);
     ptxk__gemm_loop(k, f, s);
     s->wgmma = NULL;
-    if (!g->exact) { /* the last part */
+    if (!g->exact) { /* releases the stage of the last part */
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
         y = ptx_sub(k, s->end, first);
         y = ptx_mul(k, y, ptx_u32(x->parts));
@@ -16704,9 +16708,9 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         y = ptx_and(k, y, ptx_u32(f->stages - 1));
         ptxk__wgmma_arrive(k, ptx_ptr_add(k, ptxk__wgmma_bar(f, s, 0, 1), y, 8), g->releases);
     }
-    for (i = 0; i < 2 && s->scaled; i++) { /* the sums are 2^(s - 24) times, the power is 2^(s - 5) */
+    for (i = 0; i < 2 && s->scaled; i++) { /* the sums include 2^(s - 24), the power is 2^(s - 5) */
         y = ptx_get(k, g->power[i]);
-        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 over it */
+        y = ptx_sub(k, ptx_u32(0x88800000u), ptx_as(y, PTX_U32)); /* 2^19 / power */
         for (e = 0; e < 2 * f->n; e++) {
             at = ptx_get(k, s->sum[0][e / 2][2 * i + e % 2]);
             at = ptx_op2(k, PTX_MUL, PTX_RN, at, ptx_as(y, PTX_F32));
@@ -16715,15 +16719,15 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     }
 }
 
-/* Whether registers hold the place of a tile during its products: where that spills none. */
+/* Whether registers keep the position of a tile during its products: where that causes no spills. */
 static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
     const ptxk__gemm_class *c = f->kind;
     uint32_t few = f->classes > 1 || f->pair > 1 || (ptxk__gemm_blocks_of(c) && c->format->unit > 128);
     return f->columns <= (few ? 8u : f->kind[0].tails ? 16u : 32u);
 }
 
-/* The steps of all tiles: `per` for each block, one more for the first `longer`. This block's begin at
-   s->first. */
+/* Divides the granules of all tiles: `per` to each block, one more to the first `longer`. This block's are
+   s->first ... s->end_granule - 1. */
 static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val all, b, x = ptx_sreg(k, PTX_NCTAID_X);
     all = ptx_mul(k, s->layout.tiles[f->outputs - 1], s->column_tiles);
@@ -16739,7 +16743,7 @@ static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     s->end_granule = ptx_mad(k, s->per, b, x);
 }
 
-/* The block that has a granule, by what ptxk__gemm_share computes. */
+/* The block that has a granule, in the division of ptxk__gemm_share. */
 static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
     ptx_val steps = ptx_add(k, s->per, ptx_u32(1)), x, y, p;
     x = ptx_mul(k, s->longer, steps);
@@ -16751,9 +16755,9 @@ static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx
     return ptx_div(k, x, steps);
 }
 
-/* Where the block has a part of K only: writes the sums; the last block of the tile adds those of all parts,
-   in order. A block has at most two parts of tiles: its last, if that is the tile's first part, has the
-   second place. Returns whether the sums are complete. */
+/* Where the block has only a part of the tile's K: stores the sums; the last block of the tile to finish adds
+   those of all parts, in order. A block has two places for sums: the second for a part that begins its tile,
+   the first for any other. Returns whether the sums are complete. */
 static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, n, e, quads = f->m * f->n;
     uint32_t tile_bytes = quads * 16 * 32 * f->warps;
@@ -16822,7 +16826,7 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
     return ptx_setp(k, PTX_NE, x, ptx_u32(0));
 }
 
-/* Writes the tile of y: value * factor (+ bias), a gated pair as one, (+ residual). */
+/* Writes the tile of y: sum * factor (+ bias), of a gated pair g and u combined, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
                             own = paired ? 8 : 16 * tiles;
@@ -16848,7 +16852,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             bias[i][h] = ptx_ld_if(k, inside[i][h], PTX_F32, ptx_at(at, 0), ptx_f32(0));
         }
     for (n = 0; n < f->n; n++) {
-        x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* of the tile's columns */
+        x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n)); /* column of the tile */
         if (f->wide) x = ptx_add(k, x, s->column_base);
         column = ptx_mad(k, s->column_tile, ptx_u32(f->columns), x);
         at = ptx_ptr_add(k, s->layout.factors, column, 4);
@@ -16862,7 +16866,7 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
             x = ptx_mul_wide(k, line, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
-            base[e] = ptx_ptr_add(k, base[e], top, bytes); /* the others are at constant distances */
+            base[e] = ptx_ptr_add(k, base[e], top, bytes); /* the other rows are at constant offsets */
             res[e] = base[e];
             if (f->flags & PTXK_GEMM_RESIDUAL) {
                 x = ptx_mul_wide(k, line, stride);
@@ -16904,8 +16908,8 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
 }
 
-/* The part of a tile that begins at granule `at_granule` of all. Where registers are few, shared memory has
-   that and what else is the same in all turns. */
+/* Sets the part of a tile that begins at the block's next granule. Where registers are few, shared memory
+   holds the numbers that ptxk__gemm_go_to stores. */
 static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val x, v[4];
     uint32_t i;
@@ -16925,8 +16929,8 @@ static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     s->stop = ptx_min(k, s->stop, s->granules);
 }
 
-/* The place of that tile: returns its tile of rows, numbered through all outputs. Where columns are many,
-   PTXK__GEMM_RASTER tiles of rows take turns before the next columns. */
+/* Locates that tile; returns its row tile, numbered through all outputs. With 64 columns and more, tiles run
+   in bands of PTXK__GEMM_RASTER row tiles: each column tile of a band through all its row tiles. */
 static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val rows = s->layout.tiles[f->outputs - 1], tile, skip = ptx_u32(0), x, q;
     ptxk__gemm_part_of_tile(k, f, s);
@@ -16955,7 +16959,7 @@ static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     return tile;
 }
 
-/* Selects the tile's matrix among those of the class. */
+/* Selects the tile's matrix among those of the class. later: see ptxk__gemm_select_field. */
 static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile,
                               ptx_val later[PTXK__GEMM_MATRICES]) {
     ptx_val skip = ptx_u32(0);
@@ -17012,7 +17016,7 @@ static ptx_val ptxk__gemm_matrix_factors(ptx_kernel *k, const ptxk__gemm *f, ptx
     return ptx_ptr_add(k, at, x, 4);
 }
 
-/* A pair of two formats: the rows of gate, then those of up. */
+/* A gated pair of two formats: computes the sums of gate, then those of up. */
 static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm half = *f;
     ptxk__gemm_state turn;
@@ -17104,7 +17108,7 @@ static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
-    int early = !f->wide && !(f->flags & PTXK_GEMM_GROUPED); /* groups: offsets may be new */
+    int early = !f->wide && !(f->flags & PTXK_GEMM_GROUPED); /* GROUPED: earlier kernels may write offsets */
     ptx_kernel *k = early ? ptx_entry_early_(m, site, name) : ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
     ptx_val tile, p, q, x, share[2];
@@ -17135,7 +17139,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptx_guard(k, x);
     ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
     ptxk__gemm_go_to(k, f, s, s->first);
-    if (f->bulk) { /* for x */
+    if (f->bulk) { /* mbarriers, for x */
         uint32_t bars = f->wgmma ? f->stages : 2;
         q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(bars));
         x = ptx_ptr_add(k, s->flag, s->tid, 8);
@@ -17150,7 +17154,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
         ptx_bar_sync(k, ptx_imm(0));
         ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     }
-    s->tid = ptx_tid_x(k); /* in each turn, which needs no register before */
+    s->tid = ptx_tid_x(k); /* read in each round: no register keeps it */
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     s->warp = ptx_shr(k, s->tid, ptx_u32(5));
     s->g = ptx_shr(k, s->lane, ptx_u32(2));
@@ -17160,7 +17164,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     for (c = 0; c < classes; c++) {
         state = start;
         s->kind = &f->kind[c];
-        if (c + 1 < classes) { /* the tiles of this class */
+        if (c + 1 < classes) { /* whether the tile is of this class */
             p = ptx_setp(k, PTX_NE, ptx_u32(0), ptx_u32(0));
             for (i = 0; i < f->outputs; i++) {
                 if (f->which[i] != c) continue;
@@ -17184,7 +17188,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     p = ptx_setp(k, PTX_LT, x, s->end_granule);
     p = ptx_uniform(k, p);
     ptx_while(k, p);
-    ptx_bar_sync(k, ptx_imm(0)); /* all have read what shared memory holds */
+    ptx_bar_sync(k, ptx_imm(0)); /* all threads have read shared memory */
     ptxk__gemm_go_to(k, f, s, x);
     ptx_end(k);
     ptx_ret(k);
@@ -17203,7 +17207,7 @@ PTXK__EMIT(gemm) {
     at += (size_t)snprintf(base, sizeof base, "gemm");
     for (i = 0; i < f.matrices; i++)
         at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.kind[f.which[i]].block->name);
-    /* the columns asked for, of which tiles may have fewer: descriptions that differ can be in one module */
+    /* the columns asked for, though tiles may have fewer: different descriptions have different names */
     (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_%s_f%u", ((const ptxk_gemm_desc *)desc)->columns,
                    f.precision == PTXK_GEMM_EXACT ? "exact" : "fast", ptx_type_name(f.x_type),
                    ptx_type_name(f.output), f.flags);
@@ -17224,20 +17228,20 @@ PTXK__LEFT_OUT(gemm)
 /* -- matmul: forms -- */
 
 #define PTXK__MATMUL_STEP 64u   /* bytes along k that a stage holds of each row or column */
-#define PTXK__MATMUL_FRAGS 4u   /* most tiles of 16 rows, and pairs of 8 columns, of a warp */
+#define PTXK__MATMUL_FRAGS 4u   /* most 16-row tiles, and pairs of 8-column tiles, of a warp */
 #define PTXK__MATMUL_BLOCK 128u /* elements along k that share a factor */
 #define PTXK__MATMUL_INT 65536u /* products of s8 that an s32 sum takes: 2^16 * 2^14 = 2^30 */
-#define PTXK__MATMUL_BAND 8u    /* rows of tiles that neighbouring blocks share, for the L2 cache */
+#define PTXK__MATMUL_BAND 8u    /* rows of tiles in a band of the tile order, for the L2 cache */
 
-/* One of the two factors: op(A), whose rows are the tile's rows, or op(B), whose columns are its columns. */
+/* One operand: op(A), whose rows are the tile's rows, or op(B), whose columns are its columns. */
 typedef struct ptxk__matmul_side {
     uint32_t span, part;   /* rows (columns) of the block's tile, of a warp's part of it */
     uint32_t k_major;      /* k runs along the rows of the tile in shared memory */
-    uint32_t gather;       /* k runs across the rows in memory, but not in shared memory: 8-bit types, which
-                              ldmatrix cannot transpose, and without tensor cores; copied by elements */
+    uint32_t gather;       /* k runs across the rows in memory, along them in shared memory: 8-bit types,
+                              which ldmatrix cannot transpose, and f32 arithmetic; copied by elements */
     uint32_t rows, chunks; /* the tile in shared memory: rows of 16-byte chunks */
-    uint32_t lanes;        /* threads that copy a row: adjacent chunks, each ... */
-    uint32_t times;        /* ... this many, `lanes` chunks apart */
+    uint32_t lanes;        /* threads that copy a row, an adjacent chunk each; */
+    uint32_t times;        /* chunks of a thread, `lanes` chunks apart */
     uint32_t pass, passes; /* rows that the block copies at once, and how often */
     uint32_t at;           /* byte offset in a stage */
     uint32_t kind;         /* of its factors: PTXK_FACTORS_... */
@@ -17253,7 +17257,7 @@ typedef struct ptxk__matmul {
     uint32_t stages, unroll;
     uint32_t plain;   /* the target's tensor cores lack the type: f32 arithmetic */
     uint32_t widen;   /* e4m3 and e5m2 are multiplied as f16, as the assembler does on these targets anyway */
-    uint32_t split;   /* sums of some steps are added to f32 sums in other registers: */
+    uint32_t split;   /* partial sums of some steps are added to f32 sums in other registers: */
     uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
     uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
     uint32_t resident; /* blocks of a multiprocessor */
@@ -17304,7 +17308,7 @@ static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small_tile) {
         s->at = f->stage_bytes;
         f->stage_bytes += s->rows * s->chunks * 16;
     }
-    f->pitch = f->side[1].part + 8; /* 8 modulo 32: rows of a fragment fall into different banks */
+    f->pitch = f->side[1].part + 8; /* 8 modulo 32: rows of a fragment are in different banks */
 }
 
 static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, ptxk__matmul *f,
@@ -17361,7 +17365,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->activation = d->activation;
     f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
                 && f->bytes <= 2;
-    /* wgmma multiplies other than 16-bit types with k along the rows, and tf32 once. */
+    /* wgmma takes types other than 16-bit with k along the rows only; f32 as one tf32 product (FAST). */
     f->dense = target == PTX_SM_A(90) && !f->grouped
                && (f->bytes == 2
                    || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
@@ -17382,9 +17386,9 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
    way. The boxes of C are copied into the same places and have an mbarrier each. */
 #define PTXK__DENSE_ROWS 128u     /* rows of a tile */
 #define PTXK__DENSE_BOX 8192u     /* 64 rows of 128 bytes */
-#define PTXK__DENSE_BAND 16u      /* rows of tiles that neighbouring blocks share, for the L2 cache */
-#define PTXK__DENSE_DECREASED 24u /* registers of the copying warpgroup, of the others: 65536 in all */
-#define PTXK__DENSE_INCREASED 240u
+#define PTXK__DENSE_BAND 16u      /* rows of tiles in a band of the tile order, for the L2 cache */
+#define PTXK__DENSE_DECREASED 24u /* registers of a thread: of the copying warpgroup; */
+#define PTXK__DENSE_INCREASED 240u /* of the others; at most 65536 in all */
 
 typedef struct ptxk__dense {
     const ptxk__matmul *f;
@@ -17400,7 +17404,7 @@ typedef struct ptxk__dense {
     uint32_t threads;
 } ptxk__dense;
 
-/* entry: PTXK__DENSE_WIDE or PTXK__DENSE_SHORT, which there is not with split. */
+/* entry: PTXK__DENSE_WIDE or, not with split, PTXK__DENSE_SHORT; with tensor memory PTXK__TENSOR_... */
 enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
 static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
     memset(d, 0, sizeof *d);
@@ -17430,21 +17434,21 @@ static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
     return f->side[side].k_major && !f->side[side].gather;
 }
 
-/* sm_100a: whether there is a form for pairs. Half of 128 columns of B fit no copy where k runs across. */
+/* sm_100a: whether there is a form for pairs of blocks: half of B's columns must fill copies of 128 bytes. */
 static int ptxk__tensor_has_pair(const ptxk__matmul *f) { return !f->blocks || ptxk__dense_along(f, 1); }
 
 static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
     return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
 }
 
-/* Units of work: the tiles of a cluster. What is left when each cluster has had as many as all others is
-   divided along k: into as many parts as there are clusters for, but not so many that the sums of the parts,
-   which the last one to finish adds, cost more than they save. */
+/* Units of work: a tile for each block of a cluster. After full rounds of a unit for each cluster, those that
+   are left are divided along k, so that all clusters have work; but not into so many parts that adding their
+   sums, which the last one to finish does, costs more than it saves. */
 #define PTXK__DENSE_PARTS 16u
 typedef struct ptxk__dense_units {
     uint64_t units;   /* of whole tiles and parts */
     uint32_t workers; /* clusters that run at once */
-    uint32_t divided, parts;
+    uint32_t divided, parts; /* cluster tiles that are divided, into how many parts */
 } ptxk__dense_units;
 
 static uint64_t ptxk__dense_tiles(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
@@ -17464,7 +17468,7 @@ static void ptxk__dense_count(const ptxk__dense *d, const ptxk_matmul_shape *sha
     u->units = tiles + (uint64_t)u->divided * (u->parts - 1);
 }
 
-/* A number of a tensor map: `times` the field at `field` of `bytes` bytes. */
+/* A number of a tensor map: `times` the argument of `bytes` bytes at offset `field`. */
 static ptx_map_number ptxk__map_number(uint64_t times, size_t field, uint32_t bytes) {
     ptx_map_number n;
     n.times = times;
@@ -17493,8 +17497,8 @@ static ptx_tensor_map *ptxk__matmul_map(ptx_plan *plan, size_t address, ptx_type
     return map;
 }
 
-/* Clocks of a multiprocessor: its tensor cores, or the L2 cache, which gives it some 32 bytes a clock; then
-   results, which take turns hide where a block has several tiles, and sums of parts. */
+/* Estimates the time in clocks: products, at the rate of the tensor cores or of the L2 cache, some 32 bytes a
+   clock for each multiprocessor; results, hidden where consumer groups alternate; and sums of parts. */
 #define PTXK__DENSE_L2 32u
 static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
     ptxk__dense_units u;
@@ -17503,7 +17507,7 @@ static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape
     uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
     ptxk__dense_count(d, shape, cluster, &u);
     rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
-    if (d->f->memory) { /* twice the products a clock, twice the bytes; results are written meanwhile */
+    if (d->f->memory) { /* twice the products and bytes a clock; products go on while results are written */
         step = 2 * d->columns;
         l2 = d->stage_bytes / (2 * PTXK__DENSE_L2);
         if (l2 > step) step = l2;
@@ -17518,7 +17522,7 @@ static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape
     return clocks;
 }
 
-/* Chooses the tiles and the cluster. */
+/* Chooses the entry, which it returns, and the blocks of a cluster. */
 static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *cluster) {
     uint64_t best = UINT64_MAX, clocks;
     uint32_t entry, blocks, chosen = PTXK__DENSE_WIDE;
@@ -17583,8 +17587,8 @@ static uint64_t ptxk__matmul_tiles(const ptxk__matmul *f, const ptxk_matmul_shap
     return (uint64_t)ptxk__ceil_div(shape->m, f->tile) * ptxk__ceil_div(shape->n, f->tile) * shape->batch;
 }
 
-/* Fills in the launch: tile 128 x 128, or small, 64 x 64. Tiles come in rounds of one for each
-   multiprocessor; those of the last, incomplete round have k in so many parts. */
+/* Fills in the launch. Tiles of 128 x 128, or small ones of 64 x 64, run in rounds of one for each
+   multiprocessor; those of the last, incomplete round are divided along k into `parts` parts. */
 static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t small_tile,
                                  uint32_t parts, ptx_plan *plan) {
     uint64_t tiles, divided;
@@ -17593,7 +17597,7 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     if (!tiles) return;
     divided = tiles % shape->sm_count;
     tiles += divided * (parts - 1);
-    if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each walks the list */
+    if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each block walks the list */
     ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small_tile;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
@@ -17603,7 +17607,6 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;
 }
 
-/* How many factors a side has. */
 static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t k) {
     uint64_t blocks = ptxk__ceil_div(k, PTXK__MATMUL_BLOCK);
     return kind == PTXK_FACTORS_TENSOR   ? 1
@@ -17613,8 +17616,8 @@ static uint64_t ptxk__matmul_factor_count(uint32_t kind, uint32_t span, uint32_t
                                          : 0;
 }
 
-/* Chooses the tile and the parts of k by the time of the multiprocessor with most work: a step of a small
-   tile is a quarter of the products, and takes 5 sixteenths of the time; a block begins and ends in some 6
+/* Chooses the tile and the parts of k by the time of the busiest multiprocessor. A step of a small tile has a
+   quarter of the products and takes 5 sixteenths of the time; the start and the end of a block cost some 6
    steps; the last block of a tile reads the sums of all parts. */
 static void ptxk__matmul_choose(ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *small_tile,
                                 uint32_t *parts) {
@@ -17691,7 +17694,7 @@ PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matm
     return bits % 16 == 0 && distance >> 38 == 0;
 }
 
-/* NaN is not. */
+/* False for NaN. */
 static int ptxk__is_zero(float x) { return x >= 0 && x <= 0; }
 
 /* The span of a matrix of the batch: rows of `columns` elements. */
@@ -17789,34 +17792,34 @@ typedef struct ptxk__matmul_fragments {
     ptx_val x[2][PTXK__MATMUL_FRAGS][4]; /* of A: tiles of 16 rows; of B: pairs of 8 columns */
 } ptxk__matmul_fragments;
 
-/* A thread has rows g and g + 8 (lane = 4 g + t) and columns 2 t and 2 t + 1 of each 16 x 8 of its warp. */
+/* Lane 4 g + t has rows g and g + 8 and columns 2 t and 2 t + 1 of each 16 x 8 tile of its warp. */
 typedef struct ptxk__matmul_state {
     ptx_val args, shared, tid, lane, warp;
-    ptx_val batch;                      /* u32: of the batch */
+    ptx_val batch;                      /* u32: the product's index in the batch */
     ptx_val problem;                    /* the arguments, or the group's struct, which begins like them */
     ptx_val base[2], ld[2];             /* addresses of A and B, elements from row to row */
     ptx_val first[2], limit[2];         /* the tile's first row and column; m and n */
     ptx_val row[2], chunk[2], to[2][2]; /* the first chunk that the thread copies; where to, in stage 0 */
     ptx_val inside[2][4];               /* small tiles, k across: bytes of its chunks, 16 or 0 */
-    ptx_val skip[2];                    /* rows (columns) of the tile below it are another block's */
-    ptx_val reader[2][4];               /* from where it reads fragments */
+    ptx_val skip[2];                    /* rows (columns) before this one are another tile's */
+    ptx_val reader[2][4];               /* where it reads fragments in stage 0 */
     ptx_val begin, end;                 /* of k */
-    ptx_val index, parts;               /* u32: the block's part of k, of so many */
+    ptx_val index, parts;               /* u32: index of the block's part of k; number of parts */
     ptx_val count;                      /* blocks of 128 along k */
     ptx_val from[2][4]; /* source of the copies: k along the rows, of step 0; k across, of the next step */
     ptx_val hop[2];     /* k across: u64, bytes from one step to the next */
-    ptx_val staged[2][4][4]; /* before sm_80: data on its way */
+    ptx_val staged[2][4][4]; /* before sm_80: chunks between load and store */
     ptx_var sum[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];
     ptx_var part[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4]; /* with split */
-    ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* the one that mma adds to, within a step */
-    ptx_val factor[2][8]; /* of the block of 128: of the thread's rows, of its columns */
+    ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* what mma adds to, within a step */
+    ptx_val factor[2][8]; /* of a block of 128 along k: for the thread's rows, its columns */
 } ptxk__matmul_state;
 
 static uint32_t ptxk__matmul_frags(const ptxk__matmul *f, uint32_t side) { return f->side[side].part / 16; }
 
-/* The byte offset of a chunk in a tile of shared memory, swizzled. K along the rows, 64 bytes: ldmatrix reads
-   8 rows, two of them fill the banks. K across: ldmatrix reads 8 rows; f32 are read as words, 8 columns of 4
-   rows at once. */
+/* The byte offset of a chunk in a tile of shared memory, swizzled. K along the rows, of 64 bytes: ldmatrix
+   reads 8 rows, and two rows span all banks. K across: ldmatrix reads 8 rows; f32 are read as words, 8
+   columns of 4 rows at once. */
 static ptx_val ptxk__matmul_place(ptx_kernel *k, const ptxk__matmul *f, uint32_t side, ptx_val row,
                                   ptx_val chunk) {
     const ptxk__matmul_side *s = &f->side[side];
@@ -17834,14 +17837,14 @@ static ptx_val ptxk__matmul_place(ptx_kernel *k, const ptxk__matmul *f, uint32_t
     return ptx_mul(k, turn, ptx_u32(16));
 }
 
-/* Prepares the places of a thread in the tiles: what it copies, what it reads. */
+/* Computes a thread's places in the tiles: what it copies, what it reads. */
 static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t side) {
     const ptxk__matmul_side *d = &f->side[side];
     ptx_val tile = ptx_ptr_add(k, s->shared, ptx_u32(d->at), 1), row, half, x, at, which;
     uint32_t i;
     s->row[side] = ptx_div(k, s->tid, ptx_u32(d->lanes));
     s->chunk[side] = ptx_and(k, s->tid, ptx_u32(d->lanes - 1));
-    if (d->lanes == 4 && !d->k_major) { /* 8 threads copy rows r and r + 4: their turns differ by 4 chunks */
+    if (d->lanes == 4 && !d->k_major) { /* 8 threads copy rows r and r + 4: swizzles differ by 4 chunks */
         x = ptx_bfe(k, s->row[side], ptx_u32(1), ptx_u32(2));
         row = ptx_and(k, s->row[side], ptx_u32(1));
         x = ptx_mad(k, row, ptx_u32(4), x);
@@ -17885,7 +17888,7 @@ static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matm
     at = ptx_ptr_add(k, tile, at, 1);
     s->reader[side][0] = at;
     for (i = 1; i < 4 && !f->plain;
-         i++) { /* the tile begins at a multiple of 128: these differ in bits only */
+         i++) { /* tiles are 128-byte aligned: XOR gives the other addresses */
         s->reader[side][i] = at;
         if (i > 1 && d->k_major) continue;
         x = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(32 * i));
@@ -17910,7 +17913,7 @@ static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__
                     k, 4, ptx_off(s->reader[side][i % 4], at + (int64_t)(half * 16 * d->chunks * 16)), x);
             } else {
                 for (e = 0; e < 4; e++) {
-                    q = 2 * i + (side ? e / 2 : e & 1); /* 8 rows (columns) */
+                    q = 2 * i + (side ? e / 2 : e & 1); /* which 8 rows (columns) */
                     y = 8 * half + 4 * (side ? e & 1 : e / 2);
                     x[e] = ptx_ld(
                         k, PTX_B32,
@@ -17923,9 +17926,9 @@ static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__
 
 /* -- matmul: products -- */
 
-/* An f32 number for products on tf32, which keep 11 bits of each factor: rounded to them (FAST); or (EXACT)
-   as a sum of two, the rest with an error of 2^-23 of the number. A number past 3.4019e38, which would round
-   to infinity, an infinite one and NaN have no rest, and are not multiplied by the rests of others. */
+/* Four f32 numbers as operands of tf32 products, which keep 11 bits: rounded (FAST); or (EXACT) as sums of
+   two, where `rest` has an error of 2^-23 of the number. A number past 3.4019e38, which would round to
+   infinity, an infinite one and NaN have no rest, and are not multiplied by the rests of others. */
 typedef struct ptxk__matmul_parts {
     ptx_val x[4], finite[4], rest[4];
 } ptxk__matmul_parts;
@@ -17964,7 +17967,7 @@ static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, ptx_type ty
     }
 }
 
-/* d += a b, 16 x 8, b from register `at` on. */
+/* d += a b, a tile of 16 x 8. */
 static void ptxk__matmul_mma(ptx_kernel *k, const ptxk__matmul *f, ptx_val d[4], const ptx_val *a,
                              const ptx_val *b) {
     ptx_val out[4];
@@ -18070,7 +18073,7 @@ static void ptxk__matmul_multiply_plain(ptx_kernel *k, const ptxk__matmul *f, pt
     ptx_end(k);
 }
 
-/* Runs through the sums of a thread: tiles of 16 rows, of 8 columns, four each. */
+/* Iterates over the sums of a thread: 16-row tiles i, 8-column tiles j, four sums e of each. */
 #define PTXK__MATMUL_EACH(f, i, j, e)                                                                        \
     for (i = 0; i < ptxk__matmul_frags(f, 0); i++)                                                           \
         for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++)                                                   \
@@ -18080,7 +18083,7 @@ static ptx_val ptxk__matmul_zero(const ptxk__matmul *f) {
     return f->type[0] == PTX_S8 && !f->plain ? ptx_s32(0) : ptx_f32(0);
 }
 
-/* Begins and ends a step: the sums that mma adds to are values within it, variables outside. */
+/* The sums are values within a step and variables outside: open reads the variables, close writes them. */
 static void ptxk__matmul_open(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t i, j, e;
     PTXK__MATMUL_EACH(f, i, j, e) s->now[i][j][e] = ptx_get(k, f->split ? s->part[i][j][e] : s->sum[i][j][e]);
@@ -18091,7 +18094,7 @@ static void ptxk__matmul_close(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
     PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, f->split ? s->part[i][j][e] : s->sum[i][j][e], s->now[i][j][e]);
 }
 
-/* Adds the partial sums to the f32 sums, and begins new ones. */
+/* Adds the partial sums to the f32 sums, and sets them to 0. */
 static void ptxk__matmul_promote(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t i, j, e;
     ptx_val x, sum, factor;
@@ -18113,7 +18116,7 @@ static void ptxk__matmul_promote(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
     }
 }
 
-/* An address of the arguments: of this product, in a batch. stride: where the arguments have it. */
+/* An address from the arguments, advanced to this product of a batch. stride: the offset of its stride. */
 static ptx_val ptxk__matmul_pointer(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
                                     size_t field, size_t stride, uint32_t bytes) {
     ptx_val at = ptxk__arg_ptr(k, s->problem, field), x, wide;
@@ -18141,7 +18144,7 @@ static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptx
         ptx_val at, x, p;
         if (kind < PTXK_FACTORS_BLOCK) continue;
         at = ptxk__matmul_factors(k, f, s, side);
-        at = ptx_ptr_add(k, at, block, 4); /* first, so that no address is the same in all rounds of a loop */
+        at = ptx_ptr_add(k, at, block, 4); /* first, so that no address is loop-invariant */
         x = mine[side];
         if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
         x = ptx_mul_wide(k, x, s->count);
@@ -18162,8 +18165,8 @@ static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptx
 
 /* -- matmul: the loop along k, by 16-byte copies -- */
 
-/* Computes the sources of the copies of the first step. K along the rows: copies beyond the last row (column)
-   take the last one, and no result that depends on it is written. */
+/* Computes the sources of the copies of the first step. K along the rows: copies past the last row (column)
+   read the last one; no result that depends on them is written. */
 static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val x, at, wide, last, p;
     uint32_t side, i;
@@ -18203,8 +18206,8 @@ static int64_t ptxk__matmul_copy_offset(const ptxk__matmul_side *d, uint32_t i, 
     return (int64_t)(i * d->pass * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
 }
 
-/* Copies the next step, `step` steps on, to a stage, where *p holds: from sm_80 on by cp.async, before to
-   registers, for ptxk__matmul_put. p NULL: always. bytes: 16, or 0 to write zeros; NULL: 16. */
+/* Copies the step that is `step` steps on to a stage, where *p holds (NULL: always): from sm_80 on by
+   cp.async, before into registers, for ptxk__matmul_put. *bytes: 16, or 0 to write zeros (NULL: 16). */
 static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t step,
                               uint32_t stage, const ptx_val *p, const ptx_val *bytes) {
     uint32_t side, i, j;
@@ -18254,7 +18257,7 @@ static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
                            zeros ? zeros : s->staged[side][i + j]);
 }
 
-/* Makes the next stage visible to all threads, which have read the one before the current. */
+/* Makes the next stage visible to all threads. All have read the stage before the current one then. */
 static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                     uint32_t stage) {
     if (f->chip < 80)
@@ -18379,7 +18382,7 @@ static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk
         p = ptx_setp(k, PTX_LT, along, s->end);
         left = ptx_sub(k, ptx_as(s->limit[side], PTX_S32), ptx_as(across, PTX_S32));
     }
-    /* Row of the matrix in memory, and column. */
+    /* Row and column of the matrix in memory. */
     x[0] = d->k_major && !d->gather ? across : along;
     x[1] = d->k_major && !d->gather ? along : across;
     wide = ptx_cvt(k, PTX_U64, x[1]);
@@ -18475,8 +18478,8 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
 
 /* -- matmul: parts of k, results -- */
 
-/* Adds the sums of all parts of k, in their order, in the block of the tile that finishes last. Returns
-   whether this block goes on to write results. tile: its index among the `divided` tiles that have parts. */
+/* Stores the sums of this part of k. In the block of the tile that finishes last, adds those of all parts, in
+   their order. Returns whether this is that block. tile: its index among the `divided` tiles in parts. */
 static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile,
                                  ptx_val divided) {
     uint32_t i, j, e, record = f->tile * f->tile * 4, threads = 32 * f->warps;
@@ -18537,7 +18540,6 @@ static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
     return last;
 }
 
-/* x after the activation. */
 static ptx_val ptxk__matmul_activate(ptx_kernel *k, const ptxk__matmul *f, ptx_val x) {
     ptx_val p, y;
     switch (f->activation) {
@@ -18565,7 +18567,7 @@ typedef struct ptxk__matmul_columns {
     ptx_val beta, add;          /* add: predicate, beta is not 0 */
     ptx_val c, d, ldc, ldd;     /* of row 0 */
     ptx_val whole;              /* predicate: 4 columns can be accessed at once */
-    ptx_val plain;              /* predicate: so, and C is not read */
+    ptx_val plain;              /* predicate: whole, and C is not read */
 } ptxk__matmul_columns;
 
 static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
@@ -18632,8 +18634,8 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     c->d = ptx_ptr_add(k, c->d, at, f->out_bytes);
 }
 
-/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access of all 4. to: their
-   address, where C is not read; else NULL. */
+/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access. to: their address, where
+   C is not read; else NULL. */
 static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_columns *c,
                                    ptx_val row, ptx_val there, const ptx_val sum[4], int whole,
                                    const ptx_val *to) {
@@ -18768,7 +18770,7 @@ static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
 
 /* -- matmul: tiles, the entry -- */
 
-/* Takes a product's sizes and leading dimensions. */
+/* Loads the addresses, leading dimensions and k of a product; with alpha 0 there are no steps along k. */
 static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     static const size_t ld[] = {offsetof(ptxk_matmul_args, lda), offsetof(ptxk_matmul_args, ldb)},
                         at[] = {offsetof(ptxk_matmul_args, a), offsetof(ptxk_matmul_args, b)},
@@ -18789,7 +18791,7 @@ static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk
     s->begin = ptx_mov(k, ptx_u32(0));
 }
 
-/* This block's part of k. */
+/* Sets s->begin and s->end to this block's part of k. */
 static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val steps, x;
     steps = ptxk_div_up(k, s->end, ptx_u32(f->depth));
@@ -18805,7 +18807,7 @@ static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
     s->end = ptx_min(k, x, s->end);
 }
 
-/* Finds the first row and column of tile `tile` of a product. Neighbouring tiles lie in a band of 8 rows of
+/* Finds the first row and column of tile `tile` of a product. Consecutive tiles are in a band of 8 rows of
    tiles, column after column. */
 static void ptxk__matmul_locate(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, ptx_val tile) {
     ptx_val rows, columns, band, x, y, height, p;
@@ -18864,7 +18866,6 @@ static ptx_val ptxk__matmul_fast_steps(ptx_kernel *k, const ptxk__matmul *f, ptx
     return ptx_uniform(k, steps);
 }
 
-/* Computes the sums of a tile. */
 static void ptxk__matmul_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val steps, p, x, mine[2];
     uint32_t i, j, e, side;
@@ -18891,7 +18892,7 @@ static void ptxk__matmul_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
     ptxk__matmul_slow_loop(k, f, s, mine, x);
 }
 
-/* The product's rows and columns, and its tiles. */
+/* Loads the product's rows and columns; returns the number of its tiles. */
 static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val x, y;
     x = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, m));
@@ -18903,7 +18904,7 @@ static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, pt
     return ptx_mul(k, x, y);
 }
 
-/* One tile, or one part of it along k. Blocks of whole tiles come first. */
+/* Computes one tile, or one part of it along k. Blocks of whole tiles come first. */
 static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val tile = ptx_ctaid_x(k), each, whole, divided, left, x, y, p;
     each = ptxk__matmul_count_tiles(k, f, s);
@@ -18943,7 +18944,7 @@ static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
     ptxk__matmul_store(k, f, s);
 }
 
-/* The tiles of all groups, numbered consecutively, in strides: each block walks the list once. */
+/* GROUPED: numbers the tiles of all groups consecutively. A block takes every nctaid.x-th, in one walk. */
 static void ptxk__matmul_walk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val list = ptxk__arg_ptr(k, s->args, offsetof(ptxk_matmul_args, groups)), count, tiles, x, y, p;
     ptx_var tile, group, before; /* before: tiles of the groups before this one */
@@ -19016,28 +19017,27 @@ static void ptxk__matmul_emit(ptx_module *m, const char *site, const ptxk__matmu
 
 /* -- matmul: warpgroups, code -- */
 
-/* The state of a thread; of a unit of work from `unit` on. */
+/* The state of a thread, and of its unit of work. */
 typedef struct ptxk__dense_state {
     ptxk__matmul_state m;               /* args, problem, batch, limits: what the code of results shares */
     ptx_val maps[4];                    /* of A, B, C, D */
     ptx_val thread, group, lane, warp;  /* of its warpgroup, which is `group` */
-    ptx_val full, empty, loaded, turns; /* mbarriers; of the boxes of C; of the consumer groups' turns */
+    ptx_val full, empty, loaded, turns; /* mbarriers; loaded: of boxes of C; turns: of consumer groups */
     ptx_val flag;                       /* a word for each consumer group */
-    ptx_val rank, cluster;              /* this block of the cluster, blocks of it */
-    ptx_val rows, columns;              /* tiles, of clusters and of columns, of a product */
-    ptx_val each;                       /* units of a product */
+    ptx_val rank, cluster;              /* this block's rank in the cluster; blocks of it */
+    ptx_val rows, columns;              /* of a product: rows of clusters' tiles, columns of tiles */
+    ptx_val each;                       /* cluster tiles of a product */
     ptx_val whole, divided, parts, units, steps;
-    ptx_var phases;                     /* bits; a unit begins with stage 0 */
+    ptx_var phases;                     /* bit i: parity of stage i; units begin with stage 0 */
     ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
     ptx_val index;
     ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
     ptx_var part[16][4];      /* with split: of a stage */
     ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back; /* predicate: the thread hands stages back, to this place */
-    ptx_val matrix[2];        /* descriptors of the group's A and B in stage 0 */
+    ptx_val hands_back, back; /* predicate: the thread hands stages back; empty[0] to arrive at */
+    ptx_val matrix[2];        /* lower halves of descriptors: the group's A and B in stage 0 */
 } ptxk__dense_state;
 
-/* Waits for a phase of an mbarrier. */
 static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) {
     ptx_val p;
     ptx_loop(k);
@@ -19046,7 +19046,7 @@ static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) 
     ptx_end(k);
 }
 
-/* The parity of the phase that is next at a stage: bit `stage` of s->phases. */
+/* The parity of the next phase of a stage: bit `stage` of s->phases. */
 static ptx_val ptxk__dense_parity(ptx_kernel *k, const ptxk__dense_state *s, ptx_val stage) {
     ptx_val x = ptx_get(k, s->phases);
     x = ptx_shr(k, x, stage);
@@ -19060,7 +19060,7 @@ static void ptxk__dense_turn_phase(ptx_kernel *k, ptxk__dense_state *s, ptx_val 
     ptx_set(k, s->phases, ptx_as(x, PTX_U32));
 }
 
-/* The numbers of units, as ptxk__dense_count has them. */
+/* Computes the numbers of units as ptxk__dense_count does. */
 static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     ptx_val x, y, p, total, workers;
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, m));
@@ -19082,7 +19082,7 @@ static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__d
     x = ptx_max(k, s->divided, ptx_u32(1));
     y = ptx_div(k, workers, x);
     y = ptx_min(k, y, ptx_u32(PTXK__DENSE_PARTS));
-    x = ptx_div(k, s->steps, ptx_u32(3)); /* the largest number whose square is not above it, at least 1 */
+    x = ptx_div(k, s->steps, ptx_u32(3)); /* integer square root, at least 1 */
     x = ptx_min(k, x, ptx_u32(PTXK__DENSE_PARTS * PTXK__DENSE_PARTS));
     x = ptx_cvt(k, PTX_F32, x);
     x = ptx_op1_(k, PTX__AT, PTX_SQRT, PTX_RN, x);
@@ -19098,8 +19098,8 @@ static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__d
     s->steps = ptx_selp(k, ptx_u32(0), s->steps, p);
 }
 
-/* Takes a unit: its tile, the steps along k, and its part of them. Neighbouring units lie in a band of rows
-   of tiles, column after column. */
+/* Sets a unit's tile and its steps along k. Consecutive units are in a band of rows of tiles, column after
+   column. */
 static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val unit) {
     ptx_val p, x, y, band, high, tile;
     p = ptx_setp(k, PTX_GE, unit, s->whole);
@@ -19137,7 +19137,7 @@ static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
     s->first[1] = ptx_mul(k, x, ptx_u32(d->columns));
 }
 
-/* The index along the batch's dimension of a map; 0 where all products share the matrix. */
+/* The index in a map's batch dimension; 0 where all products share the matrix. */
 static ptx_val ptxk__dense_batch(ptx_kernel *k, const ptxk__dense_state *s, size_t stride) {
     ptx_val x = ptx_ld(k, PTX_U64, ptx_at(s->m.args, (int64_t)stride)), p;
     p = ptx_setp(k, PTX_NE, x, ptx_u64(0));
@@ -19153,7 +19153,7 @@ static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, 
     ptx_opn(k, PTX_TENSOR_G2S, mask ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE, mask ? 7 : 6, o, 0, NULL);
 }
 
-/* The copying thread: all steps of all units of its cluster. */
+/* The copying thread: copies all steps of all units of its cluster. */
 static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     const ptxk__matmul *f = d->f;
     ptx_var unit, step;
@@ -19246,7 +19246,7 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
     ptx_val x[2], o[7];
     uint32_t i, h, side, count = f->bytes == 2 ? 7 : f->type[0] == PTX_S8 ? 3 : 5;
     ptx_op0(k, PTX_WGMMA_FENCE,
-            0);               /* between products of one shape for ptxas only, which puts it in anyway */
+            0);               /* products of one shape need none, but ptxas inserts one */
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
         for (h = 0; h < d->heights; h++) {
             for (side = 0; side < 2; side++) {
@@ -19273,14 +19273,14 @@ static void ptxk__dense_meet(ptx_kernel *k, const ptxk__dense_state *s) {
     ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
 }
 
-/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: of that stage. */
+/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: its mbarrier. */
 static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx_val back, const ptx_val *p) {
     ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
     ptx_guard(k, both);
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
 }
 
-/* With split: computes the sums of a unit. While a group adds the sums of a stage, the other multiplies. */
+/* With split: computes the sums of a unit. While one group adds the sums of a stage, the other multiplies. */
 static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
                                    ptx_val always) {
     const ptxk__matmul *f = d->f;
@@ -19408,7 +19408,6 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
     ptxk__dense_turn_phase(k, s, x);
 }
 
-/* Runs through the sums of a thread. */
 #define PTXK__DENSE_EACH(d, h, j, e)                                                                         \
     for (h = 0; h < (d)->heights; h++)                                                                       \
         for (j = 0; j < (d)->columns / 8; j++)                                                               \
@@ -19418,7 +19417,7 @@ static ptx_val ptxk__dense_zero(const ptxk__dense *d) {
     return d->split ? ptx_f32(0) : ptxk__matmul_zero(d->f);
 }
 
-/* The f32 number in the register of a sum, which may be one of integers. */
+/* A sum as f32. s8 without split: the integer register holds the bits of the f32 number. */
 static ptx_val ptxk__dense_get(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
                                uint32_t j, uint32_t e) {
     ptx_val x = ptx_get(k, s->sum[h][j][e]);
@@ -19430,8 +19429,8 @@ static void ptxk__dense_set(ptx_kernel *k, const ptxk__dense *d, const ptxk__den
     ptx_set(k, s->sum[h][j][e], d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_S32) : x);
 }
 
-/* Adds the sums of all parts of a unit, in their order, in the consumer group that finishes last. Returns
-   whether this one goes on to write results. */
+/* Stores the sums of this part. In the consumer group that finishes the tile last, adds those of all parts,
+   in their order. Returns whether this is that group. */
 static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->heights * 64 * d->columns * 4;
     ptx_val at, here, slot, counter, x, y, p, last, v[4], flag;
@@ -19505,12 +19504,12 @@ typedef struct ptxk__dense_output {
     ptx_val z[2];              /* indices along the batch's dimension, of C and of D */
     ptx_val lead;              /* predicate: the thread that copies the group's boxes */
     ptx_val boxes, loaded;     /* the group's boxes in shared memory, and their mbarriers */
-    ptx_val at[4]; /* f16, bf16: where the thread's row begins in a box, for each 16 columns; f32: .. */
-    ptx_val odd;   /* f32: predicate */
+    ptx_val at[4]; /* in box 0, of 16 columns each (f16, bf16) or 8 columns (f32) */
+    ptx_val odd;   /* f32: predicate: the thread's row g is odd */
     ptx_val bias, factors; /* addresses, of the thread's first column */
 } ptxk__dense_output;
 
-/* Loads a number of each of the thread's columns of a box. */
+/* Loads the f32 numbers of the thread's columns of a box; 0 past the last column. */
 static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s,
                                 const ptxk__dense_output *o, ptx_val from, uint32_t first,
                                 ptx_val out[8][2]) {
@@ -19573,7 +19572,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
             }
         }
     }
-    /* Places in a box of 64 rows of 128 bytes, whose chunks of 16 bytes are exchanged by the row modulo 8. */
+    /* Addresses in a box of 64 rows of 128 bytes; swizzle: chunk of 16 bytes XOR row modulo 8. */
     if (f->out_bytes == 2) { /* lane l: row l % 16 of its warp's, chunk l / 16 of each two */
         row = ptx_and(k, s->lane, ptx_u32(15));
         x = ptx_shr(k, s->lane, ptx_u32(4));
@@ -19595,14 +19594,14 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
     row = ptx_mad(k, s->warp, ptx_u32(16), ptx_as(row, PTX_U32));
     x = ptx_mad(k, row, ptx_u32(128), x);
     o->at[0] = ptx_ptr_add(k, o->boxes, x, 1);
-    for (e = 1; e < 4; e++) { /* boxes begin at multiples of 1024: these differ in bits only */
+    for (e = 1; e < 4; e++) { /* boxes are 1024-byte aligned: XOR gives the others */
         x = ptx_xor(k, ptx_as(o->at[0], PTX_B32), ptx_b32(32 * e));
         o->at[e] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
 }
 
-/* Reads (C) or writes a box of a thread's values, x[8 columns][row g: 0, 1; row g + 8: 2, 3], from or to the
-   box `which` of the group. */
+/* Loads (C) or stores a thread's values of box `which` of the group: x[8-column tile][0, 1: row g; 2, 3: row
+   g + 8]. */
 static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_output *o,
                                  uint32_t which, ptx_val x[8][4], int load) {
     const ptxk__matmul *f = d->f;
@@ -19640,7 +19639,7 @@ static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk
         for (e = 0; e < 4; e++) x[j][e] = ptx_selp(k, swapped[j ^ 2][e], swapped[j][e], o->odd);
 }
 
-/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+/* Copies a box of C to shared memory: the leading thread does, when its copies to D have read their boxes. */
 static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const ptxk__dense_output *o,
                               ptx_val x, ptx_val y, uint32_t which) {
     ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
@@ -19652,7 +19651,7 @@ static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const p
     ptx_end(k);
 }
 
-/* Finishes and stores the results of a unit, box after box. */
+/* Finishes and stores the results of a unit, one box after the other. */
 static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     const ptxk__matmul *f = d->f;
     ptxk__dense_output o;
@@ -19694,7 +19693,7 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
                 ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
             }
         }
-        ptx_else(k); /* the copy before the last has read this box */
+        ptx_else(k); /* waits until the copy from this box to D has read it */
         ptx_if(k, o.lead);
         ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
         ptx_end(k);
@@ -19725,9 +19724,9 @@ static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_s
     ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
 }
 
-/* Consumer groups that take units in turn: begins an if for this group's unit, and waits until the other
-   group has seen all stages of the unit before. At the other's unit, its stages are passed. turn: 0 at this
-   group's units. rounds: of the group. */
+/* Consumer groups that take units in turn. Opens an if, whose else is for this group's units: it waits until
+   the other group has issued the products of the unit before. At the other group's units, advances the phases
+   of the stages that these use. turn: 0 at this group's units. rounds: parity of the group's turns. */
 static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_var turn,
                                   ptx_var rounds) {
     ptx_val x, y, p, mine = ptx_get(k, turn);
@@ -19745,7 +19744,7 @@ static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__den
     x = ptx_xor(k, x, y);
     ptxk__dense_turn_phase(k, s, x);
     ptx_else(k);
-    x = ptx_get(k, rounds); /* the first turn of group 0 is open */
+    x = ptx_get(k, rounds); /* group 0 does not wait for its first turn */
     y = ptx_xor(k, x, s->group);
     y = ptx_xor(k, y, ptx_u32(1));
     ptxk__mbarrier_wait(k, ptx_ptr_add(k, s->turns, s->group, 8), ptx_as(y, PTX_U32));
@@ -19753,7 +19752,7 @@ static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__den
     ptx_set(k, rounds, ptx_as(x, PTX_U32));
 }
 
-/* A consumer group: all units of its cluster, or every other. */
+/* A consumer group: computes all units of its cluster, or every other. */
 static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
     const ptxk__matmul *f = d->f;
     ptx_var unit, turn, rounds;
@@ -19887,14 +19886,14 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     {
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__DENSE_INCREASED));
         p = ptx_setp(k, PTX_GT, s.group, ptx_u32(1));
-        p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* for the assembler: alike in the warp */
+        p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* warp-uniform, for the assembler */
         s.group = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
         s.group = ptx_warpgroup_uniform(k, s.group);
         ptxk__dense_consume(k, &d, &s);
     }
     ptx_end(k);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-    ptx_cluster_arrive(k); /* the other block's shared memory lives while its stages are written */
+    ptx_cluster_arrive(k); /* no block ends while another may write to it */
     ptx_cluster_wait(k);
     ptx_ret(k);
 }
@@ -19908,9 +19907,10 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
    block multiplies. With factors along k (`split`) tiles have 128 columns, each step has sums of its own, and
    the four warps add them in registers.
 
-   Synchronisation: full[stage] counts the bytes of a stage; its phase in the odd block is handed on to
-   peers[stage] of the even one, for a copy signals its own block only. empty[stage]: the products that read
-   it are done. ready[tile]: the sums are in tensor memory. drained[tile]: all warps have loaded them. */
+   Synchronisation: full[stage] counts the bytes of a stage. A copy signals its own block only, so a thread of
+   the odd block passes the phases of full[stage] on to peers[stage] of the even block. empty[stage]: the
+   products that read it are done. ready[tile]: the sums are in tensor memory. drained[tile]: all warps have
+   loaded them. */
 #define PTXK__TENSOR_BOX 16384u /* 128 rows of 128 bytes */
 #define PTXK__TENSOR_THREADS 256u
 
@@ -19931,7 +19931,7 @@ static ptx_mods ptxk__tensor_group(const ptxk__tensor_state *t) {
     return t->pair ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1;
 }
 
-/* The tile of this turn: 0 or 1. */
+/* The tile of tensor memory of this turn: 0 or 1. */
 static ptx_val ptxk__tensor_tile(ptx_kernel *k, const ptxk__tensor_state *t) {
     ptx_val x = ptx_get(k, t->turn);
     x = ptx_and(k, x, ptx_u32(1));
@@ -19943,7 +19943,7 @@ static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
     return ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
 }
 
-/* Begins a loop over the units of the cluster; ends it. */
+/* Opens a loop over the units of the cluster; ptxk__tensor_end_units ends it. */
 static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     ptx_val x = ptx_sreg(k, PTX_CLUSTERID_X), p;
     ptx_var unit = ptx_var_new(k, x);
@@ -19970,7 +19970,7 @@ static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__te
     ptx_end(k);
 }
 
-/* Begins a loop over the steps of a unit; ends it. *stage: the stage of the step; *phase: its parity. */
+/* Opens a loop over a unit's steps, which ptxk__tensor_end_steps ends. Sets each step's stage and parity. */
 static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
                                         ptx_val *stage, ptx_val *phase) {
     ptx_var step = ptx_var_new(k, t->s.begin);
@@ -19994,7 +19994,7 @@ static void ptxk__tensor_end_steps(ptx_kernel *k, ptx_var step) {
     ptx_end(k);
 }
 
-/* The copying thread. */
+/* The copying thread: copies the stages of all units. */
 static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
     ptxk__dense_state *s = &t->s;
@@ -20030,7 +20030,7 @@ static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
     ptxk__tensor_end_units(k, d, t, unit);
 }
 
-/* The odd block of a pair: hands on that its stages are full. */
+/* The odd block of a pair: tells the even one which of its stages are full. */
 static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     ptx_val even = ptx_mapa(k, t->peers, ptx_u32(0)), stage, phase, barrier;
     ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
@@ -20055,7 +20055,7 @@ static uint32_t ptxk__tensor_instruction(const ptxk__dense *d, uint32_t pair) {
     return x;
 }
 
-/* Commits the operations so far to an mbarrier, of both blocks of a pair. */
+/* Makes an mbarrier, of a pair in both blocks, track the completion of all products so far. */
 static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val barrier, ptx_val both) {
     if (t->pair)
         ptx_op2(k, PTX_TCGEN05_COMMIT_MULTICAST, PTX_CTA_GROUP_2, barrier, both);
@@ -20153,7 +20153,7 @@ static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__dense *d, ptx_val
         v[i] = d->f->type[0] == PTX_S8 ? ptx_cvt(k, PTX_F32, ptx_as(v[i], PTX_S32)) : ptx_as(v[i], PTX_F32);
 }
 
-/* The same into value[0 ...]; with factors along k they are in registers. */
+/* As ptxk__tensor_fetch_sums, into t->value; with factors along k from registers, t->sum. */
 static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
                               uint32_t first, uint32_t count) {
     ptx_val v[64];
@@ -20165,7 +20165,7 @@ static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_
     }
 }
 
-/* This warp has loaded its part of the tile. */
+/* Signals that this warp has loaded its part of the tile. */
 static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
     ptx_val p, barrier, tile = ptxk__tensor_tile(k, t);
     ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0);
@@ -20176,7 +20176,7 @@ static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
 }
 
-/* The place of a thread's sums in the record of a part of k: 4 columns of each thread side by side. */
+/* The address of a thread's sums in the record of part 0 of k. Records are [columns / 4][thread][4]. */
 static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t) {
     const ptxk__dense_state *s = &t->s;
     ptx_val at, slot, x;
@@ -20192,7 +20192,7 @@ static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const pt
     return ptx_ptr_add(k, at, s->thread, 16);
 }
 
-/* Stores the sums of a part of k; returns whether this block is the last of the tile's parts. */
+/* Stores the sums of a part of k; returns whether this block finishes the tile last. */
 static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
     ptxk__dense_state *s = &t->s;
     ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
@@ -20222,7 +20222,7 @@ static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     return ptx_setp(k, PTX_EQ, x, y);
 }
 
-/* Adds the sums of all parts of k, in their order: columns as for ptxk__tensor_load. */
+/* Adds the sums of all parts of k, in their order, into t->value; first, count: see ptxk__tensor_load. */
 static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, uint32_t first,
                               uint32_t count) {
     ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
@@ -20294,14 +20294,14 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     o->row = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
 }
 
-/* A number of column `first` + j of the tile. */
+/* The f32 number of a column of the tile, at `from`; 0 past the last column. */
 static ptx_val ptxk__tensor_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
                                    uint32_t column) {
     ptx_val x = ptx_add(k, t->s.first[1], ptx_u32(column)), p = ptx_setp(k, PTX_LT, x, t->s.m.limit[1]);
     return ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * column)), ptx_f32(0));
 }
 
-/* Copies a box of C to shared memory: the leading thread, when all its copies have been read. */
+/* Copies a box of C to shared memory: the leading thread does, when its copies to D have read their boxes. */
 static void ptxk__tensor_fetch(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t,
                                const ptxk__tensor_output *o, uint32_t b) {
     const ptxk__dense_state *s = &t->s;
@@ -20371,7 +20371,7 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
         y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
         ptxk__mbarrier_wait(k, ptx_off(s->loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
         ptxk__tensor_add(k, d, t, o.beta, b);
-        ptx_else(k); /* the copy before the last has read this box */
+        ptx_else(k); /* waits until the copy from this box to D has read it */
         ptx_if(k, o.lead);
         ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
         ptx_end(k);
@@ -20406,7 +20406,7 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
     ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
 }
 
-/* Waits for the sums of this turn. Returns where the warp's 32 lanes of them are. */
+/* Waits for the sums of this turn. Returns the tensor memory address of the warp's 32 lanes of them. */
 static ptx_val ptxk__tensor_await(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
     ptx_val tile = ptxk__tensor_tile(k, t), x, barrier = ptx_ptr_add(k, t->ready, tile, 8);
     x = ptxk__tensor_parity(k, t);
@@ -20451,7 +20451,7 @@ static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__te
         place = ptx_ptr_add(k, t->columns, ptxk__tensor_tile(k, t), 512);
         y = ptx_ptr_add(k, place, s->thread, 4);
         ptx_st(k, PTX_F32, ptx_at(y, 0), one[1]);
-        ptxk__tensor_meet(k); /* that of the next step is behind all loads of this one */
+        ptxk__tensor_meet(k); /* the next step's comes after all loads of this one */
     } else if (f->side[1].kind == PTXK_FACTORS_SQUARE) {
         one[0] = ptx_op2(k, PTX_MUL, PTX_RN, one[0], one[1]);
     }
@@ -20488,7 +20488,7 @@ static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
     y = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(16), y);
     y = ptx_add(k, y, ptx_u32(d->stages * d->stage_bytes));
     t->row[0] = ptx_ptr_add(k, s->m.shared, y, 1);
-    for (c = 1; c < 8; c++) { /* boxes begin at multiples of 1024: these differ in bits only */
+    for (c = 1; c < 8; c++) { /* boxes are 1024-byte aligned: XOR gives the others */
         x = ptx_xor(k, ptx_as(t->row[0], PTX_B32), ptx_b32(16 * c));
         t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
@@ -20603,7 +20603,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_end(k);
     ptx_end(k);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-    ptx_cluster_arrive(k); /* no block's shared memory or tensor memory is used any more */
+    ptx_cluster_arrive(k); /* nothing uses shared or tensor memory any more */
     ptx_cluster_wait(k);
     q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
     ptx_if(k, q);
