@@ -20747,7 +20747,7 @@ typedef struct ptxk__norm {
     ptx_val x_at, r_at, y_at, gamma_at, beta_at;
 } ptxk__norm;
 
-/* Computes the addresses of a position's accesses. */
+/* Computes the addresses of the thread's first element of each array. */
 static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_position *s) {
     uint32_t bytes = ptx_type_bytes(f->x), weight = ptx_type_bytes(f->weight);
     f->x_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
@@ -20760,7 +20760,7 @@ static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_p
         f->beta_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, beta), weight, 0);
 }
 
-/* Loads x; with a residual, adds it, rounds the sum and writes it. */
+/* Loads x; with a residual, adds it, rounds the sum and writes it back to x. */
 static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     ptx_val r[PTXK__ROW_LANES];
@@ -20774,8 +20774,8 @@ static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_
     ptxk__row_store(k, &f->row, s, f->x, f->x_at, x);
 }
 
-/* Adds this thread's elements to the sum: x, or with mean (of the row) the square of x - mean. mean: or
-   NULL. */
+/* Returns sum plus this thread's elements x (squares: plus their squares). mean: the row's mean, which is
+   subtracted from x first, or NULL. */
 static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val sum,
                               const ptx_val *x, int squares, const ptx_val *mean) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -20791,7 +20791,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     return sum;
 }
 
-/* Writes y = (x - mean) factor gamma + beta, or adds that to y. gamma: loaded already, or NULL. */
+/* Writes y = (x - mean) factor gamma + beta, or adds that to y. mean: or NULL. gamma: NULL to load it. */
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -20815,7 +20815,8 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
 }
 
-/* Sums over the whole row; in a long row by a pass of its own. first: adds the residual. */
+/* Returns the sum of ptxk__norm_sum over the whole row, in every thread. A row of several passes is read from
+   memory, where `first` adds the residual. scratch: offset of this reduction's shared memory. */
 static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                                 int squares, const ptx_val *mean, int first, uint32_t scratch) {
     ptx_val sum = ptx_f32(0), i, at;
@@ -20868,7 +20869,7 @@ PTXK__EMIT(norm) {
         ptxk__row_inside(k, &f.row, &s);
         ptxk__norm_addresses(k, &f, &s);
         ptxk__norm_load(k, &f, &s, x);
-        if (!(f.flags & PTXK_NORM_PLAIN)) /* in flight while the row is summed */
+        if (!(f.flags & PTXK_NORM_PLAIN)) /* loaded early: its latency overlaps the reduction */
             ptxk__row_load(k, &f.row, &s, f.weight, f.gamma_at, gamma);
     }
     if (f.layer) {
@@ -20937,9 +20938,9 @@ PTXK__CHECK(softmax) {
     return ptxk__check_spans("softmax", span, 2, why);
 }
 
-/* Loads the scores of a position; -inf past the end. A scale of at most 1 is applied before the maximum is
-   subtracted, so that no difference overflows f32. A scale above 1 is applied after, so that no product of a
-   finite score overflows: `late` is its absolute value, else 0. */
+/* Loads the scores of a pass; -inf past the end. scale: the description's times log2 e. A |scale| up to 1 is
+   applied before the maximum is subtracted, so that no difference overflows f32. A |scale| above 1 is applied
+   after, so that no product of a finite score overflows: `late` is then |scale|, else 0. */
 static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_type type,
                                ptx_val at, double scale, double late, ptx_val *x) {
     uint32_t i;
@@ -20955,7 +20956,7 @@ static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__ro
     }
 }
 
-/* The weight of a score relative to the maximum `most`. */
+/* Returns the weight of score x relative to the maximum `most`: 2^(x - most), or 2^(late (x - most)). */
 static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, double late) {
     if (!(late > 0)) return ptxk__score_weight(k, x, most);
     x = ptx_sub(k, x, most);
@@ -21000,7 +21001,7 @@ PTXK__EMIT(softmax) {
         ptxk__row_inside(k, &f, &s);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
-        most = ptx_f32(-FLT_MAX); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
+        most = ptx_f32(-FLT_MAX); /* not -inf: -inf - most must not be NaN, but -inf, weight 0 */
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         most = ptxk__row_reduce(k, &f, PTX_MAX, most, scratch);
         sum = ptx_f32(0);
@@ -21137,7 +21138,7 @@ static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
     return kind == PTXK_GELU ? ptxk__gelu(k, x) : ptxk__gelu_erf(k, x);
 }
 
-/* Computes n elements, one access, of a row. */
+/* Loads, computes and stores n elements of a row from element i on. at: the rows of x, up and y. */
 static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
                                     ptx_val i, uint32_t n) {
     ptx_type xt = (ptx_type)d->x_type, yt = (ptx_type)d->y_type;
@@ -21295,7 +21296,7 @@ PTXK__CHECK(rope) {
     return ptxk__check_spans("rope", span, 3, why);
 }
 
-/* Logarithm and exponential without libm: the same bits everywhere, to about 1e-15. */
+/* Natural logarithm and exponential to about 1e-15, with the same bits on every platform, unlike libm's. */
 static double ptxk__log(double x) {
     double t, t2, term, sum = 0;
     int e = 0, i;
@@ -21351,7 +21352,7 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
                                     i, (double)s.factors[i]);
             f /= (double)s.factors[i];
         }
-        if (s.high > 0) { /* divides long waves by the factor, keeps short ones, interpolates between */
+        if (s.high > 0) { /* Llama 3.1: divides long waves' frequency, keeps short ones', interpolates */
             double turns = s.original * f / two_pi, mix = (turns - s.low) / (s.high - s.low);
             if (turns < s.low) mix = 0;
             if (turns > s.high) mix = 1;
@@ -21451,7 +21452,7 @@ PTXK__LEFT_OUT(rope)
 
 typedef struct ptxk__embed {
     const ptxk__block *format;
-    uint32_t n, each, threads; /* elements of a thread; threads for a row */
+    uint32_t n, each, threads; /* each: elements of a thread; threads: for a row */
     uint64_t row_bytes;
     float scale;
 } ptxk__embed;
@@ -21591,11 +21592,12 @@ PTXK__LEFT_OUT(embed)
 #if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_ROUTE | PTXK_OP_DECODER)
 /* -- sample: keys that order the tokens -- */
 
-/* The sort key of a token, u64: the logit's bits, mapped so that integers order as the numbers do, NaN as 0;
-   then 24 bits that count the token down, so that of equal logits the lowest token has the largest key. */
+/* Returns a token's u64 sort key. Bits 24 to 55: the logit's bits, mapped so that integers order as the
+   logits do, NaN as 0. Bits 0 to 23: 2^24 - 1 - token: of equal logits the lowest token has the largest
+   key. */
 static ptx_val ptxk__sample_key(ptx_kernel *k, ptx_val x, ptx_val token) {
     ptx_val bits, sign, nan, key;
-    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(0)); /* -0 is 0 */
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(0)); /* -0 + 0 is +0: equal keys */
     bits = ptx_as(x, PTX_S32);
     sign = ptx_shr(k, bits, ptx_u32(31));
     sign = ptx_or(k, ptx_as(sign, PTX_B32), ptx_b32(0x80000000u));
@@ -21630,7 +21632,7 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
 #if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_DECODER)
 /* -- sample: choice from a row of logits -- */
 
-/* A row of logits that the threads of a block share, and their counters in shared memory. */
+/* A row of logits, the threads that work on it, and their counters in shared memory. */
 typedef struct ptxk__logits {
     ptx_type type;
     uint32_t threads;
@@ -21640,7 +21642,7 @@ typedef struct ptxk__logits {
     uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
-/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
+/* The counters: u64 weights[256], u32 counts[256], u64 tops[32] (one for each warp), u64 found[4]. */
 #define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
 #define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
 #define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
@@ -21653,8 +21655,8 @@ static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
         ptx_bar_sync(k, ptx_imm(0));
 }
 
-/* The largest key of all threads, in every thread. One barrier before its shared memory is written, one
-   after. */
+/* Returns the largest key of all threads, in every thread. One barrier before its shared memory is written,
+   one after. */
 static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
     uint32_t d, warps = f->threads / 32;
     ptx_val lane, warp, at, p;
@@ -21681,7 +21683,7 @@ static ptx_val ptxk__logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
     return x;
 }
 
-/* The key of the row's largest logit. */
+/* Returns the key of the row's largest logit, in every thread. */
 static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     ptx_var best = ptx_var_new(k, ptx_u64(0));
     ptx_val i, x, key;
@@ -21696,7 +21698,7 @@ static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     return ptxk__sample_largest_key(k, f, key);
 }
 
-/* The logit of a key, clamped below +inf. */
+/* Returns the logit of a key; the largest finite number for +inf. */
 static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
     ptx_val bits = ptx_shr(k, key, ptx_u32(24)), sign;
     bits = ptx_cvt(k, PTX_U32, bits);
@@ -21707,14 +21709,15 @@ static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
     return ptxk__clamp_infinity(k, ptx_as(bits, PTX_F32));
 }
 
-/* Finds a key: walks down from the largest key, digit by digit, until the weights (by_count: the number of
-   tokens) of the keys passed reach `target`. Returns the key there, and the weights of it and all keys above.
-   factor: log2 e / temperature; most: the largest logit. */
+/* Finds the largest key for which the weights (by_count: the number) of it and all larger keys reach
+   `target`. A radix selection: 7 digits of 8 bits from the highest on, with a histogram in shared memory for
+   each. *weight_out: the sum of the weights of that key and all larger ones. factor: log2 e / temperature;
+   most: the largest logit. */
 static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
                                   int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
-    ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weights above the prefix */
-    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* weights or tokens that count towards the target */
+    ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weight of the keys above the prefix */
+    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* their weight or number, as by_count */
     ptx_val i, x, key, at, sh, digit, w, same, p, up, pre;
     ptx_loop(k);
     {
@@ -21754,7 +21757,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
         ptx_end(k);
         ptxk__sample_barrier(k, f);
 
-        /* One thread walks down the bins from the largest. */
+        /* One thread walks down from the largest bin to the one where the target is reached. */
         p = ptx_setp(k, PTX_EQ, f->tid, ptx_u32(0));
         ptx_if(k, p);
         {
@@ -21770,7 +21773,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             sum = ptx_get(k, passed);
             total = ptx_add(k, sum, by_count ? count : w);
             done = ptx_setp(k, PTX_GE, total, target);
-            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* below the target: takes all of them */
+            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* the target is not reached: all count */
             done = ptx_or(k, done, last);
             ptx_while(k, ptx_inv(done));
             weights = ptx_get(k, above);
@@ -21835,7 +21838,7 @@ typedef struct ptxk__sampling {
     ptx_val temperature, top_p, top_k, seed, counter;
 } ptxk__sampling;
 
-/* Samples a token from a row of logits, with a whole block. The temperature is not 0. */
+/* Samples a token from a row of logits, with all f->threads threads. The temperature is not 0. */
 static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__sampling *w) {
     ptx_val best, most, factor, p, all, key, sum, target, part, r;
     ptx_var total = ptx_var_new(k, ptx_u64(0)), token;
@@ -22051,7 +22054,7 @@ static ptx_val ptxk__route_number(ptx_kernel *k, ptx_val key) {
     return ptx_as(bits, PTX_F32);
 }
 
-/* Sets the keys of experts to 0 whose group is not chosen. */
+/* Sets the keys of all experts outside the chosen groups to 0. Run by a warp: see ptxk__route_pick. */
 static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_t n, ptx_val lane,
                                 ptx_var *keys) {
     uint32_t size = d->experts / d->groups, i, distance, round;
@@ -22063,7 +22066,7 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
         group[i] = ptx_div(k, group[i], ptx_u32(size));
         kept[i] = ptx_var_new(k, ptx_u64(0));
     }
-    mine = ptx_var_new(k, ptx_u64(0)); /* lane g: of group g */
+    mine = ptx_var_new(k, ptx_u64(0)); /* in lane g: the key of group g */
     g = ptx_for(k, ptx_u32(0), ptx_u32(d->groups), ptx_u32(1));
     for (round = 0; round < rounds; round++) {
         best[round] = ptx_u64(0);
@@ -22113,9 +22116,9 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
     }
 }
 
-/* A token's choice by a warp, of which lane j < chosen receives the expert that comes j-th, and its weight.
-   held: address of the scores; given: of the bias. Returns whether the lane is one of these. Each lane has
-   every 32nd expert's score, and the key of its rank. */
+/* Chooses a token's experts with one warp: lane j, of the first `chosen` lanes, receives the j-th expert and
+   its weight. Returns whether the lane is one of these. held: address of the scores; given: of the bias. Each
+   lane computes the sort keys of every 32nd expert. */
 static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
                                 ptx_val given, ptx_val *expert, ptx_val *weight) {
     ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
@@ -22137,7 +22140,7 @@ static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val
         for (i = 0; i < n; i++) {
             x = ptx_sub(k, s[i], most);
             x = ptxk__route_exp(k, x);
-            if (i + 1 == n && d->experts % 32) { /* of -inf only, x is NaN where there is no expert, too */
+            if (i + 1 == n && d->experts % 32) { /* if all s are -inf, x is NaN in lanes without an expert */
                 p = ptx_setp(k, PTX_LT, lane, ptx_u32(d->experts % 32));
                 x = ptx_selp(k, x, ptx_f32(0), p);
             }
@@ -22211,7 +22214,7 @@ static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val
 
 #endif
 #if PTXK__HAS(PTXK_OP_ROUTE)
-#define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
+#define PTXK__ROUTE_WARPS 8u /* of a block of the sort entry */
 
 PTXK__PLAN(route) {
     uint64_t m;
@@ -22254,7 +22257,7 @@ PTXK__CHECK(route) {
     return ptxk__check_spans("route", span, 7, why);
 }
 
-/* A warp for each token. */
+/* Emits the entry `choose`: a block of one warp for each token. */
 static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
     ptx_val args, t, lane, at, x, e, j, held, inside, bias = PTX_ZERO;
     ptx_kernel *k = ptx_entry_(m, site, name);
@@ -22281,22 +22284,23 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
     ptx_ret(k);
 }
 
-/* A choice at position i of them all; `experts` past the last. */
+/* Loads choice i of all m; `experts`, which is no expert, past the last. */
 static ptx_val ptxk__route_choice(ptx_kernel *k, ptx_val choices, ptx_val i, ptx_val m, uint32_t experts) {
     ptx_val p = ptx_setp(k, PTX_LT, i, m);
     ptx_val at = ptx_ptr_add(k, choices, i, 4);
     return ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(experts));
 }
 
-/* For how many lanes of the warp, among `lanes`, p holds. */
+/* Returns the number of lanes of the mask `lanes` in which p holds. */
 static ptx_val ptxk__route_count(ptx_kernel *k, ptx_val p, ptx_val lanes) {
     p = ptx_ballot(k, p, ptx_u32(0xffffffffu));
     p = ptx_and(k, ptx_as(p, PTX_B32), lanes);
     return ptx_as(ptx_popc(k, p), PTX_U32);
 }
 
-/* A block for each expert e. Each warp takes adjacent choices: counts those of lower experts, then those of
-   e, and gives the latter their rows, behind all lower ones and those of e in the warps before. */
+/* Emits the entry `sort`: a block for each expert e. Each warp takes a contiguous part of the choices and
+   counts those of lower experts and of e. Then it gives its choices of e their rows, after all choices of
+   lower experts and the earlier warps' choices of e. */
 static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
     ptx_val args, tid, lane, warp, e, count, steps, i, choices, choice, x, p, at, first, lower, before, all;
     ptx_val shared, total, c;
@@ -22539,12 +22543,12 @@ PTXK__LEFT_OUT(combine)
 /* ======== quantize ====================================================================================== */
 #if PTXK__HAS(PTXK_OP_QUANTIZE)
 
-/* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
+/* How rows are quantised. A thread takes 8 adjacent elements; a block 2048 of a row, or (group 0) the row. */
 typedef struct ptxk__quantize {
-    uint32_t group;             /* elements; 0: a row */
+    uint32_t group;             /* elements that share a factor; 0: a row */
     uint32_t block, bytes;      /* elements and bytes of a block of y */
-    uint32_t mantissa, bias;    /* of small floats; mantissa 0: integers */
-    float most;                 /* the value that the largest element becomes */
+    uint32_t mantissa, bias;    /* bits and exponent bias of e4m3, e2m1; 0: integers */
+    float most;                 /* the value to which the largest |x| is scaled */
     uint64_t y_row, factor_row; /* bytes */
 } ptxk__quantize;
 
@@ -22606,8 +22610,8 @@ PTXK__CHECK(quantize) {
     return ptxk__check_spans("quantize", span, 3, why);
 }
 
-/* The code of |x|, at most f->most and not NaN, as a small float, u32: rounds the bits of a normal number, or
-   the multiple of the smallest subnormal one. */
+/* Returns the code (u32) of x, 0 ... f->most, as e4m3 or e2m1: rounds the f32 bits of a normal number, or the
+   multiple of the smallest subnormal, to nearest even. */
 static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
     uint32_t drop = 23 - f->mantissa;
     ptx_val bits = ptx_as(x, PTX_U32), odd, low, p;
@@ -22621,7 +22625,7 @@ static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val
     return ptx_selp(k, low, bits, p);
 }
 
-/* The values of 8 elements times `inverse`, the first in the low bytes. */
+/* Quantises 8 elements, x * inverse, to a byte each; the first is the lowest byte of words[0]. */
 static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_val inverse, const ptx_val x[8],
                                   ptx_val words[2]) {
     ptx_val q[8], sign;
@@ -22637,22 +22641,22 @@ static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_va
         sign = ptx_shr(k, ptx_as(q[e], PTX_U32), ptx_u32(f->mantissa == 3 ? 24 : 28));
         sign = ptx_and(k, sign, ptx_u32(f->mantissa == 3 ? 128 : 8));
         q[e] = ptx_abs(k, q[e]);
-        q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN: the limit */
+        q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN becomes f->most */
         q[e] = ptxk__small_float(k, f, q[e]);
         q[e] = ptx_or(k, q[e], sign);
     }
     for (e = 0; e < 2; e++) words[e] = ptxk__gather_bytes(k, q + 4 * e, 0);
 }
 
-/* The inverse of a group's factor; *factor: itself, as f32, as f16 (Q8_0), or its code (u32). most: the
-   largest size; bad: NaN where an element is not finite. */
+/* Returns the inverse of a group's factor, 0 if most is below 2^-100. *factor: the factor as f32, as f16
+   (Q8_0), or its code (u32). most: the group's largest |x|; bad: NaN if an element is not finite, else 0. */
 static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx_val most, ptx_val bad,
                                      ptx_val *factor) {
     ptx_val inverse, p, q, x;
     p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
     most = ptx_selp(k, most, ptx_f32(0), p);
     if (f->mantissa == 1) {
-        if (f->block == 32) { /* MXFP4: the power of two, two below that of the largest */
+        if (f->block == 32) { /* MXFP4: the exponent of `most`, less 2 */
             x = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
             x = ptx_max(k, x, ptx_u32(2));
             x = ptx_sub(k, x, ptx_u32(2));
@@ -22666,7 +22670,7 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
             x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(1.0 / 6));
             x = ptx_min(k, x, ptx_f32(448));
             x = ptxk__small_float(k, &e4m3, x);
-            inverse = ptx_shl(k, x, ptx_u32(7)); /* 2^-8 of it, as f16 */
+            inverse = ptx_shl(k, x, ptx_u32(7)); /* as f16 these bits are 2^-8 of the factor */
             inverse = ptx_as(ptx_cvt(k, PTX_U16, inverse), PTX_F16);
             inverse = ptx_cvt(k, PTX_F32, inverse);
             inverse = ptxk_rcp_or_zero(k, inverse);
@@ -22684,7 +22688,8 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
     return inverse;
 }
 
-/* Loads 8 elements (zeros where not inside) and takes their sizes into *most and *bad. */
+/* Loads 8 elements, zeros where not inside. Updates *most, the largest |x|, and *bad, NaN if one is not
+   finite. */
 static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, const ptx_val *inside,
                                 ptx_val x[8], ptx_val *most, ptx_val *bad) {
     ptx_val size;
@@ -22698,7 +22703,7 @@ static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, cons
     }
 }
 
-/* Stores 8 values of element i of a row (and the factor of their group, by its first thread). y: the row. */
+/* Stores the 8 values from element i of row y on; the first thread of a group stores its factor. */
 static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val y, ptx_val factors,
                                  ptx_val i, ptx_val inside, ptx_val words[2], ptx_val factor) {
     ptx_val block, e, p, first, other, at;
@@ -22731,7 +22736,7 @@ static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val
         ptx_st(k, PTX_F16, ptx_at(block, 0), factor);
         return;
     }
-    /* the other half's nibbles come from a lane further on */
+    /* a byte holds elements of both halves of a group: the second half is `low` lanes on */
     for (j = 0; j < 2; j++) {
         other = ptx_shfl_down(k, words[j], ptx_u32(low), ptx_u32(31), ptx_u32(0xffffffffu));
         other = ptx_shl(k, ptx_as(other, PTX_B32), ptx_u32(4));
