@@ -22855,63 +22855,64 @@ PTXK__LEFT_OUT(quantize)
 /* ======== decoder ======================================================================================= */
 #if PTXK__HAS(PTXK_OP_DECODER)
 
-/* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
-   layer by layer, of each product's tiles and of the heads of attention. There is no barrier across the grid.
-   Each tile of 32 values has a flag in global memory that counts how often it was made (its epoch). The block
-   that finishes the tile writes the flag with st.release. A block that needs the tile first issues the copies
-   of the weights that it will multiply, then waits with ld.acquire for the epoch. A buffer is overwritten
-   only one layer later: by then all its readers have produced, directly or through others, what the writer
-   waited for.
+/* For each token a block reads the decision of the leader, block 0. Then it computes its share of the
+   embedding's tiles and, layer by layer, of each product's tiles and of the heads of attention. There is no
+   barrier across the grid. Each tile of 32 values has a flag in global memory, its epoch: how often the tile
+   was written. The block that finishes the tile writes the flag with st.release. A block that needs the tile
+   first issues the copies of the weights that it will multiply, then polls the flag with ld.acquire. A buffer
+   is overwritten one layer later: the writer's own input depends, directly or through other blocks, on what
+   every reader of the old values computed from them.
 
-   In a mixture the router's scores are a product like others. Every block reads them all and chooses for
-   itself; as it may have nothing to do with the experts, each layer has its own scores, and they are
-   overwritten two tokens later. The experts that any sequence has chosen take the slots 0, 1, ...: tiles of
-   gate and up of all slots are one product, and down of all slots and of the shared expert is another, in
-   which a slice belongs to one of them and its sums are multiplied by the sequences' weights.
-
-   The rooms above supply norm factors, rotation and sampling. */
+   In a mixture the router's scores are a product like others. Every block reads them all and chooses the
+   experts itself. A block may have no tile of the experts' products, so that no writer depends on its reads:
+   each layer has its own scores, overwritten two tokens later. The experts that any sequence has chosen take
+   the slots 0, 1, ... Gate and up of all slots are one product. Down of all slots and of the shared expert is
+   another: a slice belongs to one expert, and its sums are multiplied by the sequences' weights of it. */
 
 /* -- decoder: limits and plan -- */
 
-/* Eight worker warps multiply: weights come through a ring for each warp, x lies in shared memory (see "rows
-   of weights"). The ninth, the finisher warp, joins the slices of a tile, turns it into the input of the next
-   product, and announces it, while the workers run ahead. */
+/* A product is cut into tiles of rows and slices of columns. Eight worker warps multiply: weights come
+   through a ring for each warp, x lies in shared memory (see "rows of weights"). The ninth, the finisher
+   warp, adds up the slices of a tile, makes it input of the next product and announces it, while the workers
+   run ahead. Kinds of products: 0 q, k, v; 1 attention's output; 2 gate and up; 3 down; 4 logits; 5 router; 6
+   the experts' gate and up. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
-#define PTXK__DEC_TILE 32u      /* rows of a tile, four for each warp; a group of x in the next product */
-#define PTXK__DEC_UNIT 1024u    /* slices are multiples of so many values of x: a record of integers */
-#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives with opt-in */
+#define PTXK__DEC_TILE 32u      /* rows of a tile: four for each worker warp, a group of the next x */
+#define PTXK__DEC_UNIT 1024u    /* values of x in a unit, a record of integers; slices are whole units */
+#define PTXK__DEC_SHARED 65536u /* dynamic shared memory that sm_75 and all later devices allow */
 #define PTXK__DEC_ROUNDS 8u
 #define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
 #define PTXK__DEC_LAYER_AT                                                                                   \
-    368u                        /* offset in a block's control data (the leader's words, the product) of the
-                                   layer, followed by the address of the next norm and the chosen experts */
+    368u                        /* the layer's struct in a block's control data, at info_at: leader's words;
+                                   128: result of a wait, arrivals; 160: chosen tokens; 192: slices of each
+                                   kind; 256: the product; 368: layer, address of the next norm, mixture */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
-#define PTXK__DEC_KINDS 7u      /* of products: q k v, output, gate and up, down, logits, router, experts' */
-#define PTXK__DEC_ROUTER 12u    /* what the router's scores go by elsewhere: even, as is all that is normed */
-#define PTXK__DEC_CHOICES 32u   /* most choices of all sequences */
-#define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
-#define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
+#define PTXK__DEC_KINDS 7u      /* of products, numbered as above */
+#define PTXK__DEC_ROUTER 12u    /* the router's ptxk__job.kind: its step, and even as all after a norm */
+#define PTXK__DEC_CHOICES 32u   /* most choices of all sequences together */
+#define PTXK__DEC_SPLITS 32u    /* most parts of a sequence's keys in attention */
+#define PTXK__DEC_KEYS 64u      /* fewest keys of a part, where there are several */
 #define PTXK__DEC_PATIENCE (1u << 26)
 #define PTXK__DEC_LAYERS 4096u
-#define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
+#define PTXK__DEC_SPANS 14u       /* memory that the arguments name, ... */
 #define PTXK__DEC_LAYER_SPANS 32u /* ... and of a layer */
 
 /* Control words at the beginning of the workspace. The leader (block 0) writes them between tokens, GO
    last. */
 enum {
-    PTXK__GO = 0,       /* tokens decided so far, 1 from the start */
+    PTXK__GO = 0,       /* decisions made so far; the first launch makes one */
     PTXK__NEED = 4,     /* not 0: this token needs logits */
     PTXK__ACTIVE = 8,   /* bit set of the running sequences */
     PTXK__OVER = 12,    /* final status, or 0 */
     PTXK__TOKEN = 16,   /* u32 [4] */
     PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
     PTXK__WRITTEN = 48, /* u32 [4] */
-    PTXK__SEEN = 64,    /* number of times that blocks have read these words, over all tokens */
-    PTXK__DONE = 68,    /* finished tiles of logits */
+    PTXK__SEEN = 64,    /* how often blocks have read these words, over all tokens */
+    PTXK__DONE = 68,    /* finished tiles of logits, over all tokens */
     PTXK__FAILED = 72,
-    PTXK__FULL = 76,     /* status at the end: PTXK_DECODER_FULL once a cache was full */
+    PTXK__FULL = 76,     /* PTXK_DECODER_FULL once a cache was full, or 0 */
     PTXK__BEST = 80,     /* u64 [4]: keys of the largest logits */
     PTXK__REFUSED = 112, /* 0, or the maximum of 65536 - 256 sequence - cause */
     PTXK__HEAD = 256
@@ -22921,42 +22922,43 @@ typedef struct ptxk__dec {
     ptxk_decoder_desc d;
     uint32_t group, q_rows, kv_rows, qkv_rows;
     ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* for the formats in use */
-    uint32_t planes, integers, numbers; /* byte planes of x; bytes of a unit as integers, as f32, or 0 */
-    uint32_t number_formats;            /* bits */
-    uint32_t ring;                      /* bytes of the rings of all warps */
-    uint32_t room;                      /* units of x, times columns, in shared memory */
+    uint32_t planes, integers, numbers; /* byte planes of x; bytes of a unit as integers, as f32; 0: unused */
+    uint32_t number_formats;            /* PTXK_SET of the plain formats */
+    uint32_t ring;                      /* bytes of the rings of all warps, at offset 0 */
+    uint32_t room;                      /* units of x that fit, of all sequences together */
     uint32_t numbers_at;                /* offset of the f32 units, after the integers */
-    uint32_t out_at, out_bytes;         /* two messages to the finisher warp, after x */
-    uint32_t squares_at, info_at, layer_bytes; /* of a layer's struct so much is in shared memory */
+    uint32_t out_at, out_bytes;         /* two messages to the finisher warp; bytes of one */
+    uint32_t squares_at, info_at, layer_bytes; /* layer_bytes: of a layer's struct, copied */
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
-    uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
+    uint32_t slices[PTXK__DEC_KINDS];                 /* the most */
     uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's partial sums of a tile */
-    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile; attention: for each KV head */
-    uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
+    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* epochs: u32 for each tile; attention: KV head */
+    uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* slices arrived; parts of a sequence's KV head */
     uint32_t zeroed;                                  /* leading bytes that the first launch clears */
     uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* inputs of products, [batch, units] */
-    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, in f32 */
+    uint64_t att_integers, att_numbers; /* with whole_heads; else `att`, f32 [batch, q_rows] */
     uint32_t x_units, ff_units, att_units;
-    int whole_heads;
+    int whole_heads;  /* head_dim is a multiple of 32 */
     uint64_t squares; /* f32 [batch, tiles of x] */
     uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
     uint32_t att_record;
-    uint32_t tile, tiles_of_heads; /* query heads in a tile of attention; tiles for a KV head */
-    uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
+    uint32_t tile, tiles_of_heads; /* query heads in a tile; tiles for a KV head */
+    uint32_t lanes, keys;          /* lanes of a key; keys of a warp at a time */
     float scale;
     /* of a mixture: */
-    uint32_t slots;                      /* most; 0: there is no mixture */
-    uint32_t expert_tiles, expert_units; /* of an expert's gate and up; of its down */
-    uint32_t shared_units, parts_of[2];  /* slices of down: of the shared expert, of a slot */
-    uint32_t slots_at; /* u64 [4, slots + 1]: the experts' gate, up, down and bias of down, or 0 */
-    uint32_t words_at; /* u32 how many, u32 experts [slots], f32 weights [slots + 3, batch], the shared one's
-                          and ones the last; where batch > 1 u32 experts, f32 weights [choices] */
+    uint32_t slots;                      /* most experts that all sequences choose; 0: no mixture */
+    uint32_t expert_tiles, expert_units; /* tiles of an expert's gate and up; units of its down */
+    uint32_t shared_units, parts_of[2];  /* of the shared expert's down; slices: of its down, of a slot's */
+    uint32_t slots_at; /* u64 [4, slots + 1]: addresses of gate, up, down, down's bias or 0; last: shared */
+    uint32_t words_at; /* u32 slots in use, u32 experts [slots], f32 weights [slots + 3, batch], of which the
+                          last three rows are the shared expert's, ones and ones; if batch > 1 the choices:
+                          u32 experts [32], f32 weights [32] */
     uint32_t flags_route;
     uint64_t scores; /* f32 [2, layers, batch, score_count] */
     uint32_t score_count;
 } ptxk__dec;
 
-/* Bytes of 256 weights of a format. */
+/* Returns the bytes of 256 weights of a format. */
 static uint32_t ptxk__dec_unit(const ptxk__block *e) { return 256 / e->values * e->bytes; }
 
 static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
@@ -23015,7 +23017,7 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             d->formats);
     for (i = 0; i < 4; i++) {
         const uint32_t columns = i == 3 ? d->expert_ffn : i == 2 ? d->heads * d->head_dim : value[i];
-        uint32_t j, block = 256; /* the smallest; each divides the next */
+        uint32_t j, block = 256; /* the smallest of the formats; each size divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
             if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
                 block = ptxk__block_whole(&ptxk__blocks[j]);
@@ -23092,12 +23094,12 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
         fixed += 4 * (1 + f->slots + (f->slots + 3) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
     }
     fixed = 2 * f->out_bytes + 16 + (fixed + 15) / 16 * 16;
-    room = 3 * d->batch * (f->integers + f->numbers); /* at least three units of x, or half of the memory */
+    room = 3 * d->batch * (f->integers + f->numbers); /* x: three units, fewer where half is less */
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
-        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* limited by registers */
+        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* most rows of a warp: registers are the limit */
         if (!(d->formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
@@ -23163,7 +23165,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
     f->att_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->integers);
     f->att_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->numbers);
-    f->zeroed = (uint32_t)at; /* the padding after x is 0 */
+    f->zeroed = (uint32_t)at; /* values of x past the end are 0 */
     f->squares = ptxk__dec_reserve(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
     f->x = ptxk__dec_reserve(&at, (uint64_t)d->batch * d->hidden * 4);
     f->qkv = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->qkv_rows * 4);
@@ -23182,7 +23184,7 @@ static uint64_t ptxk__dec_workspace(const ptxk__dec *f, uint32_t layers) {
     return f->bytes + (uint64_t)8 * layers * f->d.batch * f->score_count;
 }
 
-/* Causes of a refused prompt, numbered after the steps. */
+/* Some names of ptxk_decoder_step_name: the causes of a refused prompt, and a step. */
 enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10, PTXK__STEP_EXPERTS = 11 };
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
@@ -23299,7 +23301,7 @@ static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_mess
     return code;
 }
 
-/* Collects the spans that the arguments name. Returns their number. */
+/* Collects the spans of memory that the arguments name. Returns their number. */
 static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
     const ptxk_decoder_desc *d = &f->d;
     const ptxk_decoder_matrix *o = &args->output;
@@ -23326,8 +23328,7 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     return n;
 }
 
-/* Checks a layer's formats and collects the spans that it names; the two caches, which are written, come
-   first. */
+/* Checks a layer's formats and collects the spans that it names, the two written ones (caches) first. */
 static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
                                       const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
     static const char *const name[12][2] = {{"q", "q's bias"},
@@ -23376,7 +23377,7 @@ static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_arg
     return PTX_E_NONE;
 }
 
-/* Checks that the caches of other layers do not overlap what layer i names. */
+/* Checks that the caches of the other layers do not overlap the spans of layer i, `span`. */
 static ptx_code ptxk__dec_check_other_layers(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers,
                                              uint32_t i, const ptxk__span *span, ptxk_message *why) {
     uint64_t bytes = span[0].bytes, cache[2];
@@ -23418,20 +23419,20 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
 
 /* -- decoder: the product under way, messages -- */
 
-/* The current product. Variables hold what differs between the kinds of products, so that one loop serves
-   all. */
+/* The current product, of up to three matrices. Variables hold what differs between the kinds of products, so
+   that one loop serves all. */
 typedef struct ptxk__job {
-    ptx_var kind, k, slices, groups, skip; /* skip: to a block's next slice */
-    ptx_var base[3], format[3], rows[3], edge[2];
-    ptx_var tiles, gated;
-    ptx_var first, end; /* units of this slice */
+    ptx_var kind, k, slices, groups, skip; /* k: columns; groups: a block's step in tiles; skip: in slices */
+    ptx_var base[3], format[3], rows[3], edge[2]; /* edge: first tile of the second and third matrix */
+    ptx_var tiles, gated; /* gated: 1: a tile has the same rows of two matrices, gate and up */
+    ptx_var first, end;   /* units of this slice */
     /* of a mixture: */
     ptx_var
-        slot; /* of this slice of down; `slots`: the shared expert; 1 more: gate and up of all; 2: neither */
+        slot; /* of this slice of down (`slots`: the shared expert); `slots` + 1: kind 6; + 2: others */
 } ptxk__job;
 
-/* Shared memory words of the product that only the first thread needs, for messages, or that all threads need
-   between two barriers. */
+/* Shared memory words of the product, which the first thread reads for messages, or all threads between two
+   barriers. */
 enum {
     PTXK__J_Y = 0,
     PTXK__J_FLAGS = 8,
@@ -23443,13 +23444,13 @@ enum {
     PTXK__J_STRIDE = 76,
     PTXK__J_EPOCH = 80,
     PTXK__J_RECORD = 84,
-    PTXK__J_INTEGERS = 88, /* the input in both forms */
+    PTXK__J_INTEGERS = 88, /* addresses of the input in both forms */
     PTXK__J_NUMBERS = 96,
     PTXK__J_UNITS = 104, /* units of a column of the input */
     PTXK__J_WANTS = 108  /* forms of x that are needed: 1 integers, 2 numbers */
 };
 
-/* The next rows of a warp: tile, gate or up, and the first of the rows of its four. */
+/* The next rows of a warp: the tile; second: 1 for up, else 0; offset: the first, of the warp's four rows. */
 typedef struct ptxk__dec_position {
     ptx_val tile, second, offset;
 } ptxk__dec_position;
@@ -23458,13 +23459,13 @@ typedef struct ptxk__dec_state {
     const ptxk__dec *f;
     ptx_kernel *k;
     ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
-    ptx_var message; /* 0, 1: the next of the two messages */
+    ptx_var message; /* 0 or 1: which of the two is next */
     ptx_var round;   /* tokens processed before this one */
     ptx_var layer;
     ptx_var watchdog;
     ptxk__job j;
     ptxk__rows_state kept;    /* variables of the copies, shared by all formats */
-    ptx_var sent[3], read[3]; /* positions of the copies, and of the products */
+    ptx_var sent[3], read[3]; /* ptxk__dec_position of the copies, of the products */
 } ptxk__dec_state;
 
 static ptx_val ptxk__dec_at(ptxk__dec_state *c, uint64_t offset) {
@@ -23491,7 +23492,8 @@ static void ptxk__dec_worker_barrier(ptxk__dec_state *c) {
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(PTXK__DEC_WORKERS));
 }
 
-/* The address of the next message. Barrier 2 or 3 says that it is written, 4 or 5 that it has been read. */
+/* The address of the next message. Barrier 2 + n says that message n is written, 4 + n that it has been
+   read. */
 static ptx_val ptxk__dec_message(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m = ptx_get(k, c->message);
@@ -23525,7 +23527,7 @@ enum {
     PTXK__M_STRIDE = 20,
     PTXK__M_K = 24,
     PTXK__M_ROW = 28,
-    PTXK__M_KEEP = 32, /* bit set of the sequences that take logits; one that has ended keeps its last */
+    PTXK__M_KEEP = 32, /* bit set of the running sequences: others keep their last logits */
     PTXK__M_EPS = 36,
     PTXK__M_PARTS = 40,
     PTXK__M_ARRIVE = 48,
@@ -23538,7 +23540,7 @@ enum {
 };
 #define PTXK__M_QUIT 99u
 
-/* Ends the worker warps, after telling the finisher warp to end too. */
+/* Tells the finisher warp to end, and ends the worker warps. */
 static void ptxk__dec_end_workers(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m, p;
@@ -23578,9 +23580,9 @@ static void ptxk__dec_report_starvation(ptxk__dec_state *c, ptx_val step, ptx_va
     ptx_end(k);
 }
 
-/* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `dead` where
-   that does not happen. A lane stops polling once its word is there. When a poll brings nothing new, only the
-   lowest missing word is polled: waiting costs 32 bytes a poll. */
+/* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `dead` if
+   this or another block times out. A lane stops polling once its word has reached the target. After a poll
+   without progress only the lowest missing word is polled: each poll then costs 32 bytes of traffic. */
 static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
                            ptx_val step, ptx_var dead) {
     ptx_kernel *k = c->k;
@@ -23605,10 +23607,10 @@ static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx
         v = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_GPU), target);
         v = ptx_sub(k, v, target);
         v = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_s32(0));
-        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* polled, not there yet */
+        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* polled, below the target */
         last = ptx_get(k, asks);
         some = ptx_get(k, missing);
-        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* polled, now there */
+        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* polled, now at the target */
         some = ptx_xor(k, some, last);
         ptx_set(k, missing, some);
         v = ptx_setp(k, PTX_NE, some, ptx_u32(0));
@@ -23651,7 +23653,7 @@ static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx
     ptx_end(k);
 }
 
-/* The ranges of flags to wait for, up to three. */
+/* Up to three ranges of flags to wait for. */
 typedef struct ptxk__wait {
     ptx_val flags, first[3], count[3], target, step;
     uint32_t ranges;
@@ -23686,7 +23688,7 @@ static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
 
 /* -- decoder: products, which weights -- */
 
-/* Selects a u32 from a list by format. */
+/* Returns of(the block of `format`), where the format is known only at run time. */
 static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
                                    uint32_t (*of)(const ptxk__block *)) {
     ptx_kernel *k = c->k;
@@ -23706,27 +23708,28 @@ static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
     return x;
 }
 
-/* A group of rows of a warp. */
+/* The rows at a position. */
 typedef struct ptxk__pair {
-    ptx_val format, base, row, rows; /* row: the first; rows: of the matrix */
-    ptx_val which;                   /* number of the matrix */
-    ptx_val local;                   /* row in the tile */
-    ptx_val slot, expert;            /* of a mixture */
+    ptx_val format, base, row, rows; /* row: the first; base, rows: of the matrix */
+    ptx_val which;                   /* number of the matrix, 0 to 2 */
+    ptx_val local;                   /* the first row, in the tile */
+    ptx_val slot, expert;            /* of the experts' gate and up; else 0 */
 } ptxk__pair;
 
-/* A word of the slots, of which `word` is the first and `index` (u32) the number from there. */
+/* Loads word `word` + index (u32) of ptxk__dec.words_at. */
 static ptx_val ptxk__dec_slot_word(ptxk__dec_state *c, ptx_type type, uint32_t word, ptx_val index) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, index, 4);
     return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->words_at + 4 * word)));
 }
 
-/* An address of a slot: 0 gate, 1 up, 2 down, 3 the bias of down. */
+/* The operand that holds an address of a slot: 0 gate, 1 up, 2 down, 3 the bias of down. */
 static ptx_mem ptxk__dec_slot_address(ptxk__dec_state *c, uint32_t which, ptx_val slot) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, slot, 8);
     return ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 8 * which * (c->f->slots + 1)));
 }
 
-/* Of a tile of gate and up of the slots: the expert's matrix, and where its rows begin. */
+/* For a tile of the experts' gate and up: sets slot, expert and matrix; adds the slot's first tile to
+   *start. */
 static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o,
                                   ptx_val *start) {
     ptx_kernel *k = c->k;
@@ -23747,7 +23750,7 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, start;
-    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
+    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* up */
     a = ptx_get(k, j->edge[0]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
@@ -23779,7 +23782,7 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     o->base = ptx_ptr(o->base, PTX_GLOBAL);
 }
 
-/* Whether a position has rows, and in this format. */
+/* Whether there are rows at a position, and they have this format. */
 static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec_position *position,
                                              const ptxk__rows *f) {
     ptx_kernel *k = c->k;
@@ -23821,7 +23824,7 @@ static void ptxk__dec_set_position(ptxk__dec_state *c, const ptx_var *at,
     ptx_set(c->k, at[2], position->offset);
 }
 
-/* Advances a position to the next rows: others of the four, the second matrix, the block's next tile. */
+/* Advances a position by `rows`: to the rest of the warp's four rows, to up, or to the block's next tile. */
 static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_position *position) {
     ptx_kernel *k = c->k;
     ptx_val p, x, gated, groups;
@@ -23838,7 +23841,7 @@ static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_posit
     position->tile = ptx_selp(k, x, position->tile, p);
 }
 
-/* The rows of one format in this slice. */
+/* The current slice's rows of one format. skip: bytes of a row before the slice. */
 typedef struct ptxk__run {
     ptxk__dec_state *c;
     const ptxk__rows *f;
@@ -23850,7 +23853,7 @@ static void ptxk__dec_base(ptxk__run *r, ptxk__pair *o) {
     o->base = ptx_ptr_add(r->c->k, o->base, r->skip, 1);
 }
 
-/* Continues the copies with the rows after the finished ones, if these have the same format. */
+/* Continues the copies with the next rows, if these have the same format: ptxk__rows_state.next. */
 static void ptxk__dec_continue_copies(void *context) {
     ptxk__run *r = (ptxk__run *)context;
     ptxk__dec_state *c = r->c;
@@ -23863,7 +23866,7 @@ static void ptxk__dec_continue_copies(void *context) {
     p = ptxk__dec_position_has_format(c, &position, r->f);
     ptx_if(k, p);
     if (c->f->slots && ptxk__has_cp_async(k))
-        ptx_cp_async_wait(k, r->f->stages - 1); /* waits for no step: the slots are read next */
+        ptx_cp_async_wait(k, r->f->stages - 1); /* no wait: tells the verifier that slots are read next */
     ptxk__dec_pair(c, &position, &o);
     ptxk__dec_base(r, &o);
     ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &start);
@@ -23901,7 +23904,7 @@ static void ptxk__run_new(ptxk__dec_state *c, const ptxk__rows *f, ptxk__run *r)
     ptxk__rows_steps(k, f, &r->s, bytes);
 }
 
-/* Issues the copies of the first weights of the next rows, before waiting for x. */
+/* Issues the first copies of the next rows' weights, before the wait for x. */
 static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__run r;
@@ -23916,7 +23919,7 @@ static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
     ptxk__rows_set_start(k, f, &r.s, &start);
     ptxk__rows_issue_first(k, f, &r.s);
     if (ptxk__has_cp_async(k))
-        ptx_cp_async_wait(k, f->stages - 1); /* waits for no step: other shared memory is read next */
+        ptx_cp_async_wait(k, f->stages - 1); /* no wait: tells the verifier that the ring is not read next */
 }
 
 /* -- decoder: products, x -- */
@@ -23942,7 +23945,8 @@ static void ptxk__dec_copy_records(ptxk__dec_state *c, ptx_val to, ptx_val from,
     ptx_end(k);
 }
 
-/* Copies the slice of x in the form in which it was stored. */
+/* Copies the slice of sequence b's x in one form. x: its PTXK__J_ word; unit: bytes of a record; at: where
+   to. */
 static void ptxk__dec_copy_x(ptxk__dec_state *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
     ptx_kernel *k = c->k;
     ptx_val first, units, from, to, skip;
@@ -23959,7 +23963,7 @@ static void ptxk__dec_copy_x(ptxk__dec_state *c, uint32_t b, uint32_t x, uint32_
     ptxk__dec_copy_records(c, to, from, units, unit);
 }
 
-/* Quantises the slice of the attention output where heads are not whole groups. A warp takes 256 values. */
+/* Quantises the slice of sequence b's attention output, without whole_heads. A warp takes 256 values. */
 static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -23999,8 +24003,7 @@ static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
     ptx_end(k);
 }
 
-/* Brings x for this slice to shared memory in the forms that its matrices need, and the sum of its
-   squares. */
+/* Loads x of this slice to shared memory in the forms that its matrices need, and adds up its squares. */
 static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24041,7 +24044,7 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_if(k, p);
     squares = ptx_var_new(k, ptx_f32(0));
     x = ptx_get(k, j->kind);
-    x = ptx_and(k, x, ptx_u32(1)); /* products with a norm are even */
+    x = ptx_and(k, x, ptx_u32(1)); /* products after a norm are even */
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     ptx_if(k, p);
     first = ptx_get(k, j->first);
@@ -24072,7 +24075,8 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
 
 /* -- decoder: products, the sums -- */
 
-/* One thread writes what the finisher warp needs to know; the workers add the sums of squares. */
+/* Writes the head of a tile's message: the first thread the words, thread b the sum of squares of sequence
+   b. */
 static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val slice,
                                 ptx_val m) {
     ptx_kernel *k = c->k;
@@ -24106,7 +24110,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     x = ptx_get(k, j->k);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
     x = o.row;
-    if (f->slots) { /* in the input of down, behind the shared expert's and of lower slots */
+    if (f->slots) { /* kind 6: row in the input of down, after the shared expert's and lower slots' */
         x = ptx_get(k, j->slot);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(f->slots + 1));
         x = ptx_mad(k, o.slot, ptx_u32(f->expert_units * PTXK__DEC_UNIT), o.row);
@@ -24165,7 +24169,8 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_end(k);
 }
 
-/* What is added to row `row` of a tile in this slice of a mixture's down, else 0; where q. */
+/* Returns the bias of row `row` of a tile, where q holds and this is an expert's first slice of down; else
+   0. */
 static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val row, ptx_val q) {
     ptx_kernel *k = c->k;
     ptx_val at, p, slot = ptx_get(k, c->j.slot), first = ptx_get(k, c->j.first);
@@ -24173,7 +24178,7 @@ static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val ro
     at = ptx_ld_if(k, p, PTX_U64, ptxk__dec_slot_address(c, 3, slot), ptx_u64(0));
     p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
     q = ptx_and(k, p, q);
-    p = ptx_setp(k, PTX_EQ, first, ptx_u32(0)); /* of an expert's slices one has it */
+    p = ptx_setp(k, PTX_EQ, first, ptx_u32(0)); /* an expert's first slice adds it */
     q = ptx_and(k, p, q);
     row = ptx_mad(k, tile, ptx_u32(PTXK__DEC_TILE), row);
     p = ptx_setp(k, PTX_LT, row, ptx_u32(c->f->d.hidden));
@@ -24182,7 +24187,8 @@ static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val ro
     return ptx_ld_if(k, q, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
 }
 
-/* Sequence b's part of a sum: with its weight of the slice's expert; none where it has not chosen it. */
+/* Returns x + bias times sequence b's weight of the slice's expert. Of several sequences, one with weight 0
+   gets 0 even if x is NaN: it has not chosen the expert. */
 static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch;
@@ -24234,7 +24240,7 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
         at = ptx_ptr_add(k, at, x, 4);
         q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
         if (c->f->slots) {
-            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no step, as there */
+            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* no wait, as there */
             bias = ptxk__dec_slice_bias(c, position.tile, x, q);
         }
         for (b = 0; b < B; b++) {
