@@ -20774,8 +20774,7 @@ static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_
     ptxk__row_store(k, &f->row, s, f->x, f->x_at, x);
 }
 
-/* Returns sum plus this thread's elements x (squares: plus their squares). mean: the row's mean, which is
-   subtracted from x first, or NULL. */
+/* Returns sum plus this thread's elements or (squares) their squares. mean: subtracted first, or NULL. */
 static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val sum,
                               const ptx_val *x, int squares, const ptx_val *mean) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -21001,7 +21000,7 @@ PTXK__EMIT(softmax) {
         ptxk__row_inside(k, &f, &s);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
-        most = ptx_f32(-FLT_MAX); /* not -inf: -inf - most must not be NaN, but -inf, weight 0 */
+        most = ptx_f32(-FLT_MAX); /* finite: a score of -inf then has the weight 2^-inf = 0, not NaN */
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         most = ptxk__row_reduce(k, &f, PTX_MAX, most, scratch);
         sum = ptx_f32(0);
@@ -21592,9 +21591,8 @@ PTXK__LEFT_OUT(embed)
 #if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_ROUTE | PTXK_OP_DECODER)
 /* -- sample: keys that order the tokens -- */
 
-/* Returns a token's u64 sort key. Bits 24 to 55: the logit's bits, mapped so that integers order as the
-   logits do, NaN as 0. Bits 0 to 23: 2^24 - 1 - token: of equal logits the lowest token has the largest
-   key. */
+/* Returns a token's u64 sort key. Bits 24 to 55: the logit's bits, mapped so that integers order as logits
+   do, NaN as 0. Below: 2^24 - 1 - token, so that of equal logits the lowest token has the largest key. */
 static ptx_val ptxk__sample_key(ptx_kernel *k, ptx_val x, ptx_val token) {
     ptx_val bits, sign, nan, key;
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(0)); /* -0 + 0 is +0: equal keys */
@@ -21710,9 +21708,8 @@ static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
 }
 
 /* Finds the largest key for which the weights (by_count: the number) of it and all larger keys reach
-   `target`. A radix selection: 7 digits of 8 bits from the highest on, with a histogram in shared memory for
-   each. *weight_out: the sum of the weights of that key and all larger ones. factor: log2 e / temperature;
-   most: the largest logit. */
+   `target`, and *weight_out, these weights. Radix selection: 7 digits of 8 bits from the highest on, a
+   histogram in shared memory for each. factor: log2 e / temperature; most: the largest logit. */
 static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
                                   int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
@@ -22116,9 +22113,9 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
     }
 }
 
-/* Chooses a token's experts with one warp: lane j, of the first `chosen` lanes, receives the j-th expert and
-   its weight. Returns whether the lane is one of these. held: address of the scores; given: of the bias. Each
-   lane computes the sort keys of every 32nd expert. */
+/* Chooses a token's experts with one warp: lane j < chosen receives the j-th expert and its weight. Returns
+   whether the lane is one of these. held: address of the scores; given: of the bias. A lane has the sort keys
+   of every 32nd expert. */
 static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
                                 ptx_val given, ptx_val *expert, ptx_val *weight) {
     ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
@@ -22688,7 +22685,7 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
     return inverse;
 }
 
-/* Loads 8 elements, zeros where not inside. Updates *most, the largest |x|, and *bad, NaN if one is not
+/* Loads 8 elements, zeros where not inside; updates *most, the largest |x|, and *bad, NaN if any is not
    finite. */
 static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, const ptx_val *inside,
                                 ptx_val x[8], ptx_val *most, ptx_val *bad) {
@@ -22873,24 +22870,23 @@ PTXK__LEFT_OUT(quantize)
 
 /* A product is cut into tiles of rows and slices of columns. Eight worker warps multiply: weights come
    through a ring for each warp, x lies in shared memory (see "rows of weights"). The ninth, the finisher
-   warp, adds up the slices of a tile, makes it input of the next product and announces it, while the workers
-   run ahead. Kinds of products: 0 q, k, v; 1 attention's output; 2 gate and up; 3 down; 4 logits; 5 router; 6
-   the experts' gate and up. */
+   warp, adds up a tile's slices, makes it input of the next product and announces it; workers run ahead.
+   Kinds: 0 q, k, v; 1 attention's output; 2 gate and up; 3 down; 4 logits; 5 router; 6 experts' gate, up. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
 #define PTXK__DEC_TILE 32u      /* rows of a tile: four for each worker warp, a group of the next x */
 #define PTXK__DEC_UNIT 1024u    /* values of x in a unit, a record of integers; slices are whole units */
-#define PTXK__DEC_SHARED 65536u /* dynamic shared memory that sm_75 and all later devices allow */
+#define PTXK__DEC_SHARED 65536u /* dynamic shared memory that all devices from sm_75 on allow (opt-in) */
 #define PTXK__DEC_ROUNDS 8u
 #define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
 #define PTXK__DEC_LAYER_AT                                                                                   \
-    368u                        /* the layer's struct in a block's control data, at info_at: leader's words;
-                                   128: result of a wait, arrivals; 160: chosen tokens; 192: slices of each
-                                   kind; 256: the product; 368: layer, address of the next norm, mixture */
+    368u                        /* offset of the layer's struct in a block's control data, at info_at: 0 the
+                                   leader's words; 128 result of a wait; 132 arrivals; 160 chosen tokens; 192
+                                   slices; 256 product; 368 layer, address of the next norm, mixture */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 7u      /* of products, numbered as above */
-#define PTXK__DEC_ROUTER 12u    /* the router's ptxk__job.kind: its step, and even as all after a norm */
+#define PTXK__DEC_ROUTER 12u    /* the router's ptxk__job.kind, even as its input is normed; also its step */
 #define PTXK__DEC_CHOICES 32u   /* most choices of all sequences together */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence's keys in attention */
 #define PTXK__DEC_KEYS 64u      /* fewest keys of a part, where there are several */
@@ -22899,8 +22895,7 @@ PTXK__LEFT_OUT(quantize)
 #define PTXK__DEC_SPANS 14u       /* memory that the arguments name, ... */
 #define PTXK__DEC_LAYER_SPANS 32u /* ... and of a layer */
 
-/* Control words at the beginning of the workspace. The leader (block 0) writes them between tokens, GO
-   last. */
+/* Control words at the start of the workspace. The leader (block 0) writes them between tokens, GO last. */
 enum {
     PTXK__GO = 0,       /* decisions made so far; the first launch makes one */
     PTXK__NEED = 4,     /* not 0: this token needs logits */
@@ -22949,10 +22944,10 @@ typedef struct ptxk__dec {
     uint32_t slots;                      /* most experts that all sequences choose; 0: no mixture */
     uint32_t expert_tiles, expert_units; /* tiles of an expert's gate and up; units of its down */
     uint32_t shared_units, parts_of[2];  /* of the shared expert's down; slices: of its down, of a slot's */
-    uint32_t slots_at; /* u64 [4, slots + 1]: addresses of gate, up, down, down's bias or 0; last: shared */
+    uint32_t slots_at; /* u64 [4, slots + 1]: addresses of gate, up, down, bias of down or 0 (last: shared) */
     uint32_t words_at; /* u32 slots in use, u32 experts [slots], f32 weights [slots + 3, batch], of which the
-                          last three rows are the shared expert's, ones and ones; if batch > 1 the choices:
-                          u32 experts [32], f32 weights [32] */
+                          last three rows are the shared expert's, ones and ones; if batch > 1 also the
+                          choices: u32 experts, f32 weights [PTXK__DEC_CHOICES] */
     uint32_t flags_route;
     uint64_t scores; /* f32 [2, layers, batch, score_count] */
     uint32_t score_count;
@@ -23094,7 +23089,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
         fixed += 4 * (1 + f->slots + (f->slots + 3) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
     }
     fixed = 2 * f->out_bytes + 16 + (fixed + 15) / 16 * 16;
-    room = 3 * d->batch * (f->integers + f->numbers); /* x: three units, fewer where half is less */
+    room = 3 * d->batch * (f->integers + f->numbers); /* kept for x: up to 3 units, at most half of all */
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
@@ -23184,7 +23179,7 @@ static uint64_t ptxk__dec_workspace(const ptxk__dec *f, uint32_t layers) {
     return f->bytes + (uint64_t)8 * layers * f->d.batch * f->score_count;
 }
 
-/* Some names of ptxk_decoder_step_name: the causes of a refused prompt, and a step. */
+/* Numbers of ptxk_decoder_step_name: causes of a refused prompt, and the choice of experts. */
 enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10, PTXK__STEP_EXPERTS = 11 };
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
@@ -23419,20 +23414,17 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
 
 /* -- decoder: the product under way, messages -- */
 
-/* The current product, of up to three matrices. Variables hold what differs between the kinds of products, so
-   that one loop serves all. */
+/* The current product. Variables hold what differs between the kinds, so that one loop serves all. */
 typedef struct ptxk__job {
     ptx_var kind, k, slices, groups, skip; /* k: columns; groups: a block's step in tiles; skip: in slices */
     ptx_var base[3], format[3], rows[3], edge[2]; /* edge: first tile of the second and third matrix */
-    ptx_var tiles, gated; /* gated: 1: a tile has the same rows of two matrices, gate and up */
+    ptx_var tiles, gated; /* gated: 1 if a tile has the same rows of two matrices, gate and up */
     ptx_var first, end;   /* units of this slice */
     /* of a mixture: */
-    ptx_var
-        slot; /* of this slice of down (`slots`: the shared expert); `slots` + 1: kind 6; + 2: others */
+    ptx_var slot; /* of this slice of down (`slots`: the shared expert); `slots` + 1: kind 6; + 2: others */
 } ptxk__job;
 
-/* Shared memory words of the product, which the first thread reads for messages, or all threads between two
-   barriers. */
+/* Words of the product in shared memory: read by the first thread, or by all threads between two barriers. */
 enum {
     PTXK__J_Y = 0,
     PTXK__J_FLAGS = 8,
@@ -23492,8 +23484,7 @@ static void ptxk__dec_worker_barrier(ptxk__dec_state *c) {
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(PTXK__DEC_WORKERS));
 }
 
-/* The address of the next message. Barrier 2 + n says that message n is written, 4 + n that it has been
-   read. */
+/* The address of the next message. Barrier 2 + n says that message n is written, 4 + n that it was read. */
 static ptx_val ptxk__dec_message(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m = ptx_get(k, c->message);
@@ -23688,7 +23679,7 @@ static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
 
 /* -- decoder: products, which weights -- */
 
-/* Returns of(the block of `format`), where the format is known only at run time. */
+/* Returns of(block) for the block of a format that is known only at run time. */
 static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
                                    uint32_t (*of)(const ptxk__block *)) {
     ptx_kernel *k = c->k;
@@ -23708,7 +23699,7 @@ static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
     return x;
 }
 
-/* The rows at a position. */
+/* A warp's rows at a ptxk__dec_position. */
 typedef struct ptxk__pair {
     ptx_val format, base, row, rows; /* row: the first; base, rows: of the matrix */
     ptx_val which;                   /* number of the matrix, 0 to 2 */
@@ -23728,8 +23719,7 @@ static ptx_mem ptxk__dec_slot_address(ptxk__dec_state *c, uint32_t which, ptx_va
     return ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 8 * which * (c->f->slots + 1)));
 }
 
-/* For a tile of the experts' gate and up: sets slot, expert and matrix; adds the slot's first tile to
-   *start. */
+/* For a tile of the experts' gate and up: sets slot, expert, matrix; adds the slot's first tile to *start. */
 static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o,
                                   ptx_val *start) {
     ptx_kernel *k = c->k;
@@ -23746,6 +23736,7 @@ static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *
     o->base = ptx_selp(k, a, o->base, p);
 }
 
+/* Finds the matrix and the rows of a position. */
 static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
@@ -23945,8 +23936,7 @@ static void ptxk__dec_copy_records(ptxk__dec_state *c, ptx_val to, ptx_val from,
     ptx_end(k);
 }
 
-/* Copies the slice of sequence b's x in one form. x: its PTXK__J_ word; unit: bytes of a record; at: where
-   to. */
+/* Copies the slice of sequence b's x in one form. x: its PTXK__J_ word; unit: bytes of a record. */
 static void ptxk__dec_copy_x(ptxk__dec_state *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
     ptx_kernel *k = c->k;
     ptx_val first, units, from, to, skip;
@@ -24003,7 +23993,7 @@ static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
     ptx_end(k);
 }
 
-/* Loads x of this slice to shared memory in the forms that its matrices need, and adds up its squares. */
+/* Loads x of this slice to shared memory in the forms that its matrices need, and the sum of its squares. */
 static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24075,8 +24065,7 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
 
 /* -- decoder: products, the sums -- */
 
-/* Writes the head of a tile's message: the first thread the words, thread b the sum of squares of sequence
-   b. */
+/* Writes the head of a tile's message. The first threads store the sums of squares, thread 0 the rest. */
 static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val slice,
                                 ptx_val m) {
     ptx_kernel *k = c->k;
@@ -24169,8 +24158,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_end(k);
 }
 
-/* Returns the bias of row `row` of a tile, where q holds and this is an expert's first slice of down; else
-   0. */
+/* Returns the bias of row `row` of a tile where q holds and this is an expert's first slice of down, or 0. */
 static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val row, ptx_val q) {
     ptx_kernel *k = c->k;
     ptx_val at, p, slot = ptx_get(k, c->j.slot), first = ptx_get(k, c->j.first);
@@ -24187,8 +24175,7 @@ static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val ro
     return ptx_ld_if(k, q, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
 }
 
-/* Returns x + bias times sequence b's weight of the slice's expert. Of several sequences, one with weight 0
-   gets 0 even if x is NaN: it has not chosen the expert. */
+/* Returns (x + bias) times sequence b's weight of the slice's expert; 0 if it has not chosen the expert. */
 static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch;
@@ -24262,8 +24249,8 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* only empty groups remain */
 }
 
-/* One warp copies the layer's struct to shared memory before its first product, followed by the address of
-   the norm after the layer: the next layer's, or the final one. */
+/* Copies the layer's struct to shared memory, followed by the address of the norm after the layer: the next
+   layer's, or the final one. A thread copies 8 bytes. */
 static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const uint32_t words = c->f->layer_bytes / 8;
@@ -24289,12 +24276,12 @@ static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     ptxk__dec_worker_barrier(c);
 }
 
-/* Loads an address from the layer. */
+/* Loads an address from the layer's struct in shared memory. */
 static ptx_val ptxk__dec_layer_address(ptxk__dec_state *c, size_t field) {
     return ptx_ld(c->k, PTX_U64, ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
 }
 
-/* Loads a matrix of the arguments or of the layer, at an address in parameter or shared memory. */
+/* Sets matrix i of the product from a ptxk_decoder_matrix in parameter or shared memory. to: its row in y. */
 static void ptxk__dec_load_matrix(ptxk__dec_state *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
                                   uint32_t to) {
     ptx_kernel *k = c->k;
@@ -24305,7 +24292,7 @@ static void ptxk__dec_load_matrix(ptxk__dec_state *c, uint32_t i, ptx_val at, si
     x = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))));
     ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, x);
     x = ptx_ld(k, PTX_U32, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))));
-    x = ptx_uniform(k, x); /* uniform over the warp */
+    x = ptx_uniform(k, x);
     ptx_set(k, j->format[i], x);
     ptx_set(k, j->rows[i], ptx_u32(rows));
     ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(to));
@@ -24330,7 +24317,7 @@ static ptx_val ptxk__dec_layers(ptxk__dec_state *c) {
     return ptxk__arg_u32(c->k, c->args, offsetof(ptxk_decoder_args, layer_count));
 }
 
-/* The epoch of what each layer makes once: round * layers + layer + 1. */
+/* The epoch of what each layer writes once a token: round * layers + layer + 1. */
 static ptx_val ptxk__dec_epoch(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
@@ -24338,7 +24325,7 @@ static ptx_val ptxk__dec_epoch(ptxk__dec_state *c) {
     return ptx_mad(k, round, layers, layer);
 }
 
-/* The epoch of x, which is made once by the embedding and twice in each layer. */
+/* The epoch of x, written by the embedding (layer 0, more 1) and twice in each layer (more 2 and 3). */
 static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t more) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
@@ -24347,7 +24334,7 @@ static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t mor
     return ptx_mad(k, round, layers, layer);
 }
 
-/* Which forms of x the matrices need. */
+/* Sets PTXK__J_WANTS, the forms of x that the first `matrices` matrices need. */
 static void ptxk__dec_put_wants(ptxk__dec_state *c, uint32_t matrices) {
     ptx_kernel *k = c->k;
     ptx_val x, wants = ptx_u32(0);
@@ -24365,7 +24352,7 @@ static void ptxk__dec_put_wants(ptxk__dec_state *c, uint32_t matrices) {
 
 /* -- decoder: experts -- */
 
-/* The scores of this layer and token: see ptxk__dec. */
+/* The address of the router's scores of this layer and token: see ptxk__dec.scores. */
 static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_get(k, c->round), layer = ptx_get(k, c->layer), layers = ptxk__dec_layers(c);
@@ -24375,7 +24362,7 @@ static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
     return ptx_ptr_add(k, layers, x, 4 * c->f->d.batch * c->f->score_count);
 }
 
-/* What a kind of product has of a mixture. */
+/* Sets what a mixture changes in a product: slot, the router's y, tiles or slices of the chosen experts. */
 static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24396,8 +24383,8 @@ static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     ptx_set(k, j->slices, x);
 }
 
-/* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix, or of one that has
-   a slot; the workers add its bias. */
+/* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix or of a slot's. The
+   finisher adds no bias: see ptxk__dec_slice_bias. */
 static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24439,7 +24426,7 @@ static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     }
 }
 
-/* Notes where the matrices of the slots lie: one warp, a lane for each slot. */
+/* Stores the addresses of the slots' matrices, ptxk__dec.slots_at. Run by one warp, a lane for each slot. */
 static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
     static const size_t at[3] = {offsetof(ptxk_decoder_layer, expert_gate),
                                  offsetof(ptxk_decoder_layer, expert_up),
@@ -24449,7 +24436,7 @@ static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
     ptx_val layer = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), p, x, base,
             expert;
     uint32_t i;
-    if (f->d.batch > 1) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* else each lane reads its own word */
+    if (f->d.batch > 1) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* else each lane reads what it wrote */
     p = ptx_setp(k, PTX_LT, c->lane, count);
     ptx_if(k, p);
     expert = ptxk__dec_slot_word(c, PTX_U32, 1, c->lane);
@@ -24482,8 +24469,8 @@ static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
     ptx_end(k);
 }
 
-/* Gives the choices of several sequences their slots, in the order in which they come: one warp, a lane for
-   each choice. */
+/* Assigns slots to the experts that several sequences have chosen, in the order of their first choices.
+   Returns the number of slots in use. Run by one warp, a lane for each choice. */
 static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24502,7 +24489,7 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     same = ptx_selp(k, lower, same, p);
     ptx_set(k, mates, same);
     ptx_end(k);
-    same = ptx_get(k, mates); /* lanes with the same expert; the lowest has the slot */
+    same = ptx_get(k, mates); /* lanes with the same expert: the slot is the lowest one's */
     x = ptx_sub(k, ptx_u32(0), same);
     same = ptx_and(k, same, x);
     lower = ptx_sub(k, same, ptx_u32(1)); /* lanes below it */
@@ -24513,7 +24500,7 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     count = ptx_as(ptx_popc(k, firsts), PTX_U32);
     x = ptx_and(k, firsts, lower);
     slot = ptx_as(ptx_popc(k, x), PTX_U32);
-    for (i = 0; i < f->slots * B; i += 32) { /* a sequence that has not chosen an expert gives it nothing */
+    for (i = 0; i < f->slots * B; i += 32) { /* the weight 0 for experts that a sequence has not chosen */
         x = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->slots * B - i));
         ptx_guard(k, x);
         ptx_st(k, PTX_F32, ptx_at(at, 4 * (1 + f->slots + i)), ptx_f32(0));
@@ -24523,7 +24510,7 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     e = ptx_ld(k, PTX_U32, ptx_at(at, cand));
     x = ptx_ld(k, PTX_F32, ptx_at(at, cand + 4 * PTXK__DEC_CHOICES));
     at = ptx_ptr_add(k, slots, slot, 4);
-    ptx_st(k, PTX_U32, ptx_at(at, 4), e); /* the same from all of them */
+    ptx_st(k, PTX_U32, ptx_at(at, 4), e); /* lanes with this slot store the same value */
     slot = ptx_mul(k, slot, ptx_u32(B));
     e = ptx_div(k, c->lane, ptx_u32(chosen)); /* the sequence */
     slot = ptx_add(k, slot, e);
@@ -24536,7 +24523,7 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     return count;
 }
 
-/* Chooses the experts of this layer, warp b for sequence b, when all scores are there. */
+/* Waits for all scores of this layer, chooses its experts (warp b for sequence b) and fills the slots. */
 static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24575,7 +24562,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_if(k, p);
     ptx_st(k, PTX_F32, ptx_at(at, weights + 4 * f->slots * B), x);
-    ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of one sequence */
+    ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of several: ptxk__dec_share_slots */
     ptx_end(k);
     ptx_end(k);
     if (B > 1) ptxk__dec_worker_barrier(c);
@@ -24588,7 +24575,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_comment(k, "the chosen experts");
 }
 
-/* Sets the variables of a kind of product. */
+/* Sets c->j and the words PTXK__J_ for a kind of product in the current layer. */
 static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24647,7 +24634,7 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptxk__dec_load_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
     if (f->slots) ptxk__dec_set_mixture(c, kind);
-    if (added) { /* the result will be multiplied by the weights of the norm that follows */
+    if (added) { /* the finisher multiplies the result by the next norm's weights */
         x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm) : f->layer_bytes);
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
@@ -24683,7 +24670,7 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptxk__job_put(c, PTX_U32, PTXK__J_EPOCH, x);
 }
 
-/* Computes the flags that this slice of x waits for. */
+/* Computes which flags to wait for before this slice of x is read. */
 static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24692,7 +24679,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_val layer = ptx_get(k, c->layer), columns = ptx_get(k, j->k), per;
     ptx_var flags, target;
     flags = ptx_var_new(k, ptx_u32(f->flags_x));
-    a = ptx_shr(k, kind, ptx_u32(1)); /* 0, 2, 4: 1 + 2 layer, 2 + 2 layer, 1 + 2 layers; the router as 2 */
+    a = ptx_shr(k, kind, ptx_u32(1)); /* kind 2 and the router read x one epoch later than kind 0 */
     p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
     if (f->slots) {
         q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__DEC_ROUTER));
@@ -24725,7 +24712,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     end = ptx_sub(k, end, first);
     w->ranges = 1;
     w->first[0] = first;
-    if (f->slots) { /* of a slot's slice: behind those of the shared expert and of lower slots */
+    if (f->slots) { /* a slot's tiles come after the shared expert's and lower slots' */
         a = ptx_get(k, j->slot);
         p = ptx_setp(k, PTX_LT, a, ptx_u32(f->slots));
         a = ptx_mad(k, a, ptx_u32(f->expert_tiles), ptx_u32(f->tiles[2]));
@@ -24739,7 +24726,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     w->step = kind;
 }
 
-/* Runs a product: this block's tiles of its slice, or of its slices in turn. */
+/* Runs a product: this block's tiles of its slice or, with more slices than blocks, of its slices in turn. */
 static void ptxk__dec_run_product(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24827,7 +24814,8 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
 
 /* -- decoder: the finisher warp -- */
 
-/* Stores a tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
+/* Stores a tile as input of the next product, a group of 32 in each form in use: x times gamma, and the sum
+   of the squares of x; or (gated) the activated gate times up. */
 static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
                               ptx_val gamma) {
     ptx_kernel *k = c->k;
@@ -24859,11 +24847,11 @@ static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx
     }
 }
 
-/* A tile that the finisher warp received: the words of the message, and one row of the tile for each lane. */
+/* A tile that the finisher warp received: the words of its message, and one row of the tile for each lane. */
 typedef struct ptxk__result {
     ptx_val kind, slices, slice, inside, gated, normed, epoch, stride, n, row, gamma, eps, keep;
     ptx_val parts, arrive, flag, y, bias[2];
-    ptx_var value[2][4], squares[4]; /* for gate and up, for each column */
+    ptx_var value[2][4], squares[4]; /* [gate, up][sequence]; [sequence] */
     ptx_var whole;                   /* 1: `value` is the sum of all slices */
 } ptxk__result;
 
@@ -24890,7 +24878,7 @@ static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val 
     r->bias[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
     r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
     r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(2));
-    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* products with a norm are even */
+    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* products after a norm are even */
     r->normed = ptx_setp(k, PTX_EQ, r->normed, ptx_u32(0));
     r->inside = ptx_setp(k, PTX_LT, c->lane, rows);
     at = ptx_ptr_add(k, m, c->lane, 4);
@@ -24912,7 +24900,7 @@ static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val 
     (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* the message has been read */
 }
 
-/* The address of a slice's partial result: its sums for this lane, and its sums of squares. */
+/* Returns the address of this lane's sums in a slice's partial result; *squares: of its sums of squares. */
 static ptx_val ptxk__dec_record(ptxk__dec_state *c, const ptxk__result *r, ptx_val slice, ptx_val record,
                                 ptx_val squares_at, ptx_val *squares) {
     ptx_val at = ptx_mul_wide(c->k, slice, record);
@@ -24921,7 +24909,7 @@ static ptx_val ptxk__dec_record(ptxk__dec_state *c, const ptxk__result *r, ptx_v
     return ptx_ptr_add(c->k, at, c->lane, 4);
 }
 
-/* Writes this slice's partial result to memory. Returns whether all the others are there already. */
+/* Writes this slice's partial result to memory. Returns whether it is the last slice to arrive. */
 static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, ptx_val at, ptx_val squares) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
@@ -24957,8 +24945,8 @@ static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, p
     return ptx_warp_uniform(k, last);
 }
 
-/* Joins the partial results of several slices: the last to arrive adds them up in their order; it still has
-   its own. */
+/* Writes this slice's partial result. The block whose slice arrives last adds up all slices in their order,
+   its own from registers, and sets r->whole. */
 static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24989,7 +24977,7 @@ static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
         for (g = 0; g < 3; g++) {
             p = g == 2 ? squares : at;
             q = g == 0 ? others : ptx_and(k, others, g == 1 ? r->gated : r->normed);
-            x = ptx_ld_if(k, q, PTX_F32, /* 0 where the kind of product does not have it */
+            x = ptx_ld_if(k, q, PTX_F32, /* own: 0 where the kind of product has no such sum */
                           ptx_at(p, g == 2 ? 4 * b : 4 * PTXK__DEC_TILE * (g * B + b)), own[g][b]);
             old = ptx_get(k, sum[g]);
             x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
@@ -25000,8 +24988,8 @@ static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
     ptx_end(k);
 }
 
-/* Completes a column's sums: times the norm's factor, plus the bias, gated or added to x; stores and returns
-   the value. *passed: the next product takes it. */
+/* Completes sequence b's sum: times the norm factor, plus the bias, then activated (gate and up) or added to
+   x. Returns it; stores it in y, but for gate and up. *passed: a later product has it as input. */
 static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *r, uint32_t b,
                                         const ptx_val *bias, ptx_val y, ptx_val *passed) {
     ptx_kernel *k = c->k;
@@ -25044,7 +25032,7 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
     return x;
 }
 
-/* Merges the largest logit of a tile into the maximum of the sequence. */
+/* Merges the key of the tile's largest logit into the largest key of sequence b. */
 static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, uint32_t b, ptx_val x) {
     ptx_kernel *k = c->k;
     ptx_val at, key, best;
@@ -25059,7 +25047,7 @@ static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, 
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
 }
 
-/* Announces the tile: counts a tile of logits; of others sets the flag to the epoch. */
+/* Announces the tile: of logits, adds 1 to their count of tiles; else sets the tile's flag to the epoch. */
 static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
     ptx_kernel *k = c->k;
     ptx_val p, at;
@@ -25077,8 +25065,7 @@ static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
     ptx_end(k);
 }
 
-/* Finishes a tile whose slices are all in: computes its values and stores them in the forms that are
-   needed. */
+/* Finishes a tile whose slices have been added up: computes its values and stores them. */
 static void ptxk__dec_finish_tile(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, g;
@@ -25159,6 +25146,7 @@ static ptx_val ptxk__dec_info(ptxk__dec_state *c, uint32_t word) {
     return ptx_uniform(c->k, x);
 }
 
+/* Computes this block's share of the embedding: x, its sums of squares and the first product's input. */
 static void ptxk__dec_embed(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25256,7 +25244,7 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
 
 /* -- decoder: attention -- */
 
-/* The norm of a head of q or k: its weights, and the factor of the current head. */
+/* The norm of the heads of q or of k: its weights, and the factor of the current head. */
 typedef struct ptxk__head_norm {
     ptx_val gamma, factor;
 } ptxk__head_norm;
@@ -25292,7 +25280,7 @@ static ptx_val ptxk__dec_normed(ptxk__dec_state *c, ptx_val row, ptx_val e, cons
     return ptx_op2(k, PTX_MUL, PTX_RN, x, gamma);
 }
 
-/* The same, rotated by its position where it is one of rope_dims. */
+/* The same, rotated by the angle of `position` if e is below rope_dims. */
 static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx_val position,
                                  const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
@@ -25331,17 +25319,17 @@ static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx
     return ptx_get(k, out);
 }
 
-typedef struct ptxk__heads { /* attention of one part of one KV head of one sequence */
+typedef struct ptxk__heads { /* attention: one part of the keys of a sequence's KV head g */
     ptx_val sequence, g, split, splits, position, length, begin, end;
-    ptx_val q, part, state, factors; /* shared addresses; factors: of the norms of a tile's heads */
+    ptx_val q, part, state, factors; /* shared addresses; factors: norm factors of a tile's heads */
     ptx_val k_base, v_base;          /* of this layer, sequence and KV head */
     ptx_val qkv;                     /* of this sequence */
     ptx_val out;                     /* of this sequence */
-    ptx_val first;                   /* first head of the group in this tile */
+    ptx_val first;                   /* first head of this tile, in the group */
     ptx_val record;
 } ptxk__heads;
 
-/* Loads 8 elements of a key or value as f32. */
+/* Loads elements 8 chunk ... 8 chunk + 7 of row `key` as f32; zeros where p does not hold. */
 static void ptxk__dec_row8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p,
                            ptx_val *x) {
     ptx_kernel *k = c->k;
@@ -25356,8 +25344,8 @@ static void ptxk__dec_row8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_va
     }
 }
 
-/* Attends to the keys begin ... end - 1 for a tile of query heads; leaves the results of the warps in shared
-   memory. */
+/* Computes attention of a tile of query heads to keys begin ... end - 1; leaves each warp's result in shared
+   memory: a->part the sums, a->state the maxima and totals. */
 static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25418,7 +25406,7 @@ static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     has = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     own = ptx_mul(k, c->warp, ptx_u32(T * 8));
     own = ptx_ptr_add(k, a->state, own, 1);
-    for (h = 0; h < T; h++) { /* merges the groups of lanes */
+    for (h = 0; h < T; h++) { /* merges the results of the lanes of different keys */
         ptx_val out[8], pair[2];
         old = ptx_get(k, top[h]);
         most = ptxk_warp_reduce(k, PTX_MAX, old, f->lanes, 32);
@@ -25442,7 +25430,7 @@ static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     }
 }
 
-/* Merges n partial results (maximum, total, x) at strides. */
+/* Merges n partial results of the online softmax: (maximum, total) every state_step, x every `step` bytes. */
 static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
                            ptx_val step, ptx_val *most_out, ptx_val *total_out, ptx_val *x_out) {
     ptx_kernel *k = c->k;
@@ -25475,7 +25463,7 @@ static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val
     *x_out = ptx_get(k, sum);
 }
 
-/* The sum of weights beside the score `most`, with that of the head's sink. */
+/* Returns total, a sum of weights relative to the maximum `most`, plus the weight of the head's sink. */
 static ptx_val ptxk__dec_add_sink(ptxk__dec_state *c, ptx_val head, ptx_val most, ptx_val total) {
     ptx_kernel *k = c->k;
     ptx_val at = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, sinks)), PTX_GLOBAL), x;
@@ -25487,7 +25475,7 @@ static ptx_val ptxk__dec_add_sink(ptxk__dec_state *c, ptx_val head, ptx_val most
     return ptx_op2(k, PTX_ADD, PTX_RN, total, x);
 }
 
-/* Appends the new row of K and V, with all workers; visible to the block after its next barrier. */
+/* Appends the new row of K and V to the caches, with all workers; visible in the block after a barrier. */
 static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25497,7 +25485,7 @@ static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptxk__head_norm norm;
     row = ptx_mad(k, a->g, ptx_u32(d), ptx_u32(f->q_rows));
     row = ptx_ptr_add(k, a->qkv, row, 4);
-    if (f->d.head_norms) { /* each warp computes its own */
+    if (f->d.head_norms) { /* computed by every warp */
         norm.gamma = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
         norm.factor = ptxk__dec_head_factor(c, row);
     }
@@ -25514,8 +25502,8 @@ static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_end(k);
 }
 
-/* Stores element i (u32) of a sequence's attention output for the next product; a lane of a warp that has 32
-   consecutive elements. */
+/* Stores element i (u32) of the sequence's attention output as input of the next product. With whole_heads a
+   full warp has 32 consecutive elements. */
 static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25538,8 +25526,8 @@ static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__heads *a, 
     }
 }
 
-/* Opens a loop of the workers over n elements; where heads are whole groups n is a multiple of 32, and warps
-   stay converged. */
+/* Opens a loop of the workers over n elements and returns the thread's element. With whole_heads n is a
+   multiple of 32, and warps stay converged. */
 static ptx_val ptxk__dec_elements(ptxk__dec_state *c, uint32_t n) {
     ptx_kernel *k = c->k;
     ptx_val i;
@@ -25549,7 +25537,7 @@ static ptx_val ptxk__dec_elements(ptxk__dec_state *c, uint32_t n) {
     return ptx_add(k, i, c->lane);
 }
 
-/* The row in qkv of query head h (u32) of a tile; past the group: of its last head. */
+/* The row in qkv of query head h (u32) of a tile; past the group's heads: of its last head. */
 static ptx_val ptxk__dec_query(ptxk__dec_state *c, const ptxk__heads *a, ptx_val h) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25654,7 +25642,7 @@ static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
     ptx_end(k);
 }
 
-/* The last part of a head to arrive joins all parts and announces the head. */
+/* The block whose part of a KV head arrives last merges all parts and announces the head. */
 static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25884,7 +25872,7 @@ static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
     uint32_t b;
     stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
     most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
-    for (b = c->f->d.batch; b--;) { /* keeps the first cause of the first sequence */
+    for (b = c->f->d.batch; b--;) { /* backwards: the first sequence's first cause is set last */
         uint32_t none = 65536 - 256 * b;
         at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
         length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
@@ -25917,13 +25905,13 @@ static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(c->workspace, PTXK__REFUSED), PTX_RELAXED | PTX_GPU), x);
 }
 
-/* The inputs of the leader's decision, in its first thread. `first`: at the start, when nothing has been
+/* The inputs of the leader's decision, in its first thread. first: at the start, when nothing has been
    fed. */
 typedef struct ptxk__decision {
     int first;
     ptx_val state, prompt, stride, n, most, round, active;
-    ptx_val fed; /* position of the prompts that is fed next */
-    ptx_var still, need, over;
+    ptx_val fed;               /* index in the prompts of the token that is fed next */
+    ptx_var still, need, over; /* PTXK__ACTIVE, PTXK__NEED, PTXK__OVER of the decision */
 } ptxk__decision;
 
 /* The state of a sequence, and what may be fed to it next. */
@@ -25934,7 +25922,7 @@ typedef struct ptxk__sequence {
     ptx_var next, count; /* the next token; tokens written */
 } ptxk__sequence;
 
-/* Writes the chosen token for the host; the count, released after it, says that it is there. */
+/* Writes the chosen token for the host, then with st.release the count that publishes it. */
 static void ptxk__dec_write_token(ptxk__dec_state *c, const ptxk__decision *d, const ptxk__sequence *s,
                                   ptx_val token) {
     ptx_kernel *k = c->k;
@@ -25954,7 +25942,7 @@ static void ptxk__dec_write_token(ptxk__dec_state *c, const ptxk__decision *d, c
            x);
 }
 
-/* Determines how far a sequence is, and its next token: from the prompt, or the chosen one. */
+/* Finds a sequence's length and its next token: from the prompt, or the chosen one, which it writes. */
 static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val at, x, token;
@@ -25999,7 +25987,7 @@ static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, pt
 }
 
 /* Whether a sequence continues: fewer than n tokens were written, the last was no end token, there is a token
-   to feed, and room for it. */
+   to feed, and room for it. If only the room is missing, stores PTXK__FULL. */
 static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val x, y, p, q;
@@ -26023,7 +26011,7 @@ static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__deci
     return ptx_and(k, p, q);
 }
 
-/* Writes a sequence's words of the decision. */
+/* Decides about a sequence, and writes its words of the decision. */
 static void ptxk__dec_write_sequence(ptxk__dec_state *c, const ptxk__decision *d, uint32_t b) {
     ptx_kernel *k = c->k;
     ptxk__sequence s;
@@ -26112,8 +26100,8 @@ static void ptxk__dec_decide(ptxk__dec_state *c, int first) {
     ptx_st(k, PTX_U32, ptx_with(ptx_at(d.state, 0), PTX_RELEASE | PTX_SYS), x);
 }
 
-/* Block 0, after a token: waits for the logits or, where none are needed, for the last layer; chooses;
-   decides. wanted: rounds with logits, including this one. */
+/* Block 0, after each token: waits for the logits, or for the last layer if none are needed, chooses the
+   tokens and decides. wanted: counts the tokens that needed logits. */
 static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -26196,10 +26184,10 @@ static void ptxk__dec_start(ptx_module *m, const char *site, const ptxk__dec *f,
     ptx_ret(k);
 }
 
-/* Chooses the number of slices of each product: minimises the busiest block's work, in sixteenths of 32 rows
-   of 1024 weights. Weights have arrived when they are needed, but all blocks wait at once for x and for the
-   sums of slices, so a byte of these counts as seven. Warp `kind` decides for its kind, each lane tries one
-   number; the results go to shared memory. */
+/* Chooses each product's number of slices: the one with the least work of the busiest block, in sixteenths of
+   32 rows of 1024 weights (of Q4_K: 1152 bytes). The copies of weights run ahead, but all blocks wait for x
+   and for the sums of slices at the same time, so a byte of these counts as seven. Warp i decides for kind i,
+   its lanes try the numbers; the results go to shared memory. */
 static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -26229,7 +26217,7 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
         x = ptx_mov(k, ptx_u32(f->tiles[i]));
         items = ptxk_div_up(k, x, groups);
         items = ptx_mul(k, items, turns);
-        cost = ptx_mad(k, per, ptx_u32(16 * matrices), ptx_u32(5)); /* a tile itself: a third of a unit */
+        cost = ptx_mad(k, per, ptx_u32(16 * matrices), ptx_u32(5)); /* 5: the fixed cost of a tile */
         cost = ptx_mul(k, cost, items);
         x = ptx_mul(k, per, turns);
         x = ptx_mad(k, x, ptx_u32(7 * f->d.batch * (f->integers + f->numbers) / 1152), cost); /* x */
@@ -26265,6 +26253,7 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptxk__dec_worker_barrier(c);
 }
 
+/* Emits the second entry. A step is one product; attention runs before product 1, in the same step. */
 static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__dec_state c;
@@ -26343,7 +26332,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
             ptx_if(k, p);
             ptxk__dec_attention(&c);
             ptx_end(k);
-            for (i = 0; i <= last; i++) { /* exactly one applies: nothing is kept from before */
+            for (i = 0; i <= last; i++) { /* one branch runs: the last product's variables end here */
                 if (i < last) {
                     p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
                     ptx_if(k, p);
