@@ -20747,7 +20747,7 @@ typedef struct ptxk__norm {
     ptx_val x_at, r_at, y_at, gamma_at, beta_at;
 } ptxk__norm;
 
-/* Computes the addresses of a position's accesses. */
+/* Computes the addresses of the thread's first element of each array. */
 static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_position *s) {
     uint32_t bytes = ptx_type_bytes(f->x), weight = ptx_type_bytes(f->weight);
     f->x_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
@@ -20760,7 +20760,7 @@ static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_p
         f->beta_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, beta), weight, 0);
 }
 
-/* Loads x; with a residual, adds it, rounds the sum and writes it. */
+/* Loads x; with a residual, adds it, rounds the sum and writes it back to x. */
 static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x) {
     uint32_t i, n = f->row.rounds * f->row.vec;
     ptx_val r[PTXK__ROW_LANES];
@@ -20774,8 +20774,7 @@ static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_
     ptxk__row_store(k, &f->row, s, f->x, f->x_at, x);
 }
 
-/* Adds this thread's elements to the sum: x, or with mean (of the row) the square of x - mean. mean: or
-   NULL. */
+/* Returns sum plus this thread's elements or (squares) their squares. mean: subtracted first, or NULL. */
 static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val sum,
                               const ptx_val *x, int squares, const ptx_val *mean) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -20791,7 +20790,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     return sum;
 }
 
-/* Writes y = (x - mean) factor gamma + beta, or adds that to y. gamma: loaded already, or NULL. */
+/* Writes y = (x - mean) factor gamma + beta, or adds that to y. mean: or NULL. gamma: NULL to load it. */
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
@@ -20815,7 +20814,8 @@ static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
     ptxk__row_store(k, &f->row, s, f->y, f->y_at, x);
 }
 
-/* Sums over the whole row; in a long row by a pass of its own. first: adds the residual. */
+/* Returns the sum of ptxk__norm_sum over the whole row, in every thread. A row of several passes is read from
+   memory, where `first` adds the residual. scratch: offset of this reduction's shared memory. */
 static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                                 int squares, const ptx_val *mean, int first, uint32_t scratch) {
     ptx_val sum = ptx_f32(0), i, at;
@@ -20868,7 +20868,7 @@ PTXK__EMIT(norm) {
         ptxk__row_inside(k, &f.row, &s);
         ptxk__norm_addresses(k, &f, &s);
         ptxk__norm_load(k, &f, &s, x);
-        if (!(f.flags & PTXK_NORM_PLAIN)) /* in flight while the row is summed */
+        if (!(f.flags & PTXK_NORM_PLAIN)) /* loaded early: its latency overlaps the reduction */
             ptxk__row_load(k, &f.row, &s, f.weight, f.gamma_at, gamma);
     }
     if (f.layer) {
@@ -20937,9 +20937,9 @@ PTXK__CHECK(softmax) {
     return ptxk__check_spans("softmax", span, 2, why);
 }
 
-/* Loads the scores of a position; -inf past the end. A scale of at most 1 is applied before the maximum is
-   subtracted, so that no difference overflows f32. A scale above 1 is applied after, so that no product of a
-   finite score overflows: `late` is its absolute value, else 0. */
+/* Loads the scores of a pass; -inf past the end. scale: the description's times log2 e. A |scale| up to 1 is
+   applied before the maximum is subtracted, so that no difference overflows f32. A |scale| above 1 is applied
+   after, so that no product of a finite score overflows: `late` is then |scale|, else 0. */
 static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_type type,
                                ptx_val at, double scale, double late, ptx_val *x) {
     uint32_t i;
@@ -20955,7 +20955,7 @@ static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__ro
     }
 }
 
-/* The weight of a score relative to the maximum `most`. */
+/* Returns the weight of score x relative to the maximum `most`: 2^(x - most), or 2^(late (x - most)). */
 static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, double late) {
     if (!(late > 0)) return ptxk__score_weight(k, x, most);
     x = ptx_sub(k, x, most);
@@ -21000,7 +21000,7 @@ PTXK__EMIT(softmax) {
         ptxk__row_inside(k, &f, &s);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
-        most = ptx_f32(-FLT_MAX); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
+        most = ptx_f32(-FLT_MAX); /* finite: a score of -inf then has the weight 2^-inf = 0, not NaN */
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
         most = ptxk__row_reduce(k, &f, PTX_MAX, most, scratch);
         sum = ptx_f32(0);
@@ -21137,7 +21137,7 @@ static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
     return kind == PTXK_GELU ? ptxk__gelu(k, x) : ptxk__gelu_erf(k, x);
 }
 
-/* Computes n elements, one access, of a row. */
+/* Loads, computes and stores n elements of a row from element i on. at: the rows of x, up and y. */
 static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
                                     ptx_val i, uint32_t n) {
     ptx_type xt = (ptx_type)d->x_type, yt = (ptx_type)d->y_type;
@@ -21295,7 +21295,7 @@ PTXK__CHECK(rope) {
     return ptxk__check_spans("rope", span, 3, why);
 }
 
-/* Logarithm and exponential without libm: the same bits everywhere, to about 1e-15. */
+/* Natural logarithm and exponential to about 1e-15, with the same bits on every platform, unlike libm's. */
 static double ptxk__log(double x) {
     double t, t2, term, sum = 0;
     int e = 0, i;
@@ -21351,7 +21351,7 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
                                     i, (double)s.factors[i]);
             f /= (double)s.factors[i];
         }
-        if (s.high > 0) { /* divides long waves by the factor, keeps short ones, interpolates between */
+        if (s.high > 0) { /* Llama 3.1: divides long waves' frequency, keeps short ones', interpolates */
             double turns = s.original * f / two_pi, mix = (turns - s.low) / (s.high - s.low);
             if (turns < s.low) mix = 0;
             if (turns > s.high) mix = 1;
@@ -21451,7 +21451,7 @@ PTXK__LEFT_OUT(rope)
 
 typedef struct ptxk__embed {
     const ptxk__block *format;
-    uint32_t n, each, threads; /* elements of a thread; threads for a row */
+    uint32_t n, each, threads; /* each: elements of a thread; threads: for a row */
     uint64_t row_bytes;
     float scale;
 } ptxk__embed;
@@ -21591,11 +21591,11 @@ PTXK__LEFT_OUT(embed)
 #if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_ROUTE | PTXK_OP_DECODER)
 /* -- sample: keys that order the tokens -- */
 
-/* The sort key of a token, u64: the logit's bits, mapped so that integers order as the numbers do, NaN as 0;
-   then 24 bits that count the token down, so that of equal logits the lowest token has the largest key. */
+/* Returns a token's u64 sort key. Bits 24 to 55: the logit's bits, mapped so that integers order as logits
+   do, NaN as 0. Below: 2^24 - 1 - token, so that of equal logits the lowest token has the largest key. */
 static ptx_val ptxk__sample_key(ptx_kernel *k, ptx_val x, ptx_val token) {
     ptx_val bits, sign, nan, key;
-    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(0)); /* -0 is 0 */
+    x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(0)); /* -0 + 0 is +0: equal keys */
     bits = ptx_as(x, PTX_S32);
     sign = ptx_shr(k, bits, ptx_u32(31));
     sign = ptx_or(k, ptx_as(sign, PTX_B32), ptx_b32(0x80000000u));
@@ -21630,7 +21630,7 @@ static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
 #if PTXK__HAS(PTXK_OP_SAMPLE | PTXK_OP_DECODER)
 /* -- sample: choice from a row of logits -- */
 
-/* A row of logits that the threads of a block share, and their counters in shared memory. */
+/* A row of logits, the threads that work on it, and their counters in shared memory. */
 typedef struct ptxk__logits {
     ptx_type type;
     uint32_t threads;
@@ -21640,7 +21640,7 @@ typedef struct ptxk__logits {
     uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
-/* In shared memory: u64 weights[256], u32 counts[256], u64 tops[32], u64 found[4]. */
+/* The counters: u64 weights[256], u32 counts[256], u64 tops[32] (one for each warp), u64 found[4]. */
 #define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
 #define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
 #define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
@@ -21653,8 +21653,8 @@ static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
         ptx_bar_sync(k, ptx_imm(0));
 }
 
-/* The largest key of all threads, in every thread. One barrier before its shared memory is written, one
-   after. */
+/* Returns the largest key of all threads, in every thread. One barrier before its shared memory is written,
+   one after. */
 static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
     uint32_t d, warps = f->threads / 32;
     ptx_val lane, warp, at, p;
@@ -21681,7 +21681,7 @@ static ptx_val ptxk__logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
     return x;
 }
 
-/* The key of the row's largest logit. */
+/* Returns the key of the row's largest logit, in every thread. */
 static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     ptx_var best = ptx_var_new(k, ptx_u64(0));
     ptx_val i, x, key;
@@ -21696,7 +21696,7 @@ static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     return ptxk__sample_largest_key(k, f, key);
 }
 
-/* The logit of a key, clamped below +inf. */
+/* Returns the logit of a key; the largest finite number for +inf. */
 static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
     ptx_val bits = ptx_shr(k, key, ptx_u32(24)), sign;
     bits = ptx_cvt(k, PTX_U32, bits);
@@ -21707,14 +21707,14 @@ static ptx_val ptxk__key_logit(ptx_kernel *k, ptx_val key) {
     return ptxk__clamp_infinity(k, ptx_as(bits, PTX_F32));
 }
 
-/* Finds a key: walks down from the largest key, digit by digit, until the weights (by_count: the number of
-   tokens) of the keys passed reach `target`. Returns the key there, and the weights of it and all keys above.
-   factor: log2 e / temperature; most: the largest logit. */
+/* Finds the largest key for which the weights (by_count: the number) of it and all larger keys reach
+   `target`, and *weight_out, these weights. Radix selection: 7 digits of 8 bits from the highest on, a
+   histogram in shared memory for each. factor: log2 e / temperature; most: the largest logit. */
 static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val most, ptx_val factor,
                                   int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
-    ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weights above the prefix */
-    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* weights or tokens that count towards the target */
+    ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weight of the keys above the prefix */
+    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* their weight or number, as by_count */
     ptx_val i, x, key, at, sh, digit, w, same, p, up, pre;
     ptx_loop(k);
     {
@@ -21754,7 +21754,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
         ptx_end(k);
         ptxk__sample_barrier(k, f);
 
-        /* One thread walks down the bins from the largest. */
+        /* One thread walks down from the largest bin to the one where the target is reached. */
         p = ptx_setp(k, PTX_EQ, f->tid, ptx_u32(0));
         ptx_if(k, p);
         {
@@ -21770,7 +21770,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             sum = ptx_get(k, passed);
             total = ptx_add(k, sum, by_count ? count : w);
             done = ptx_setp(k, PTX_GE, total, target);
-            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* below the target: takes all of them */
+            last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* the target is not reached: all count */
             done = ptx_or(k, done, last);
             ptx_while(k, ptx_inv(done));
             weights = ptx_get(k, above);
@@ -21835,7 +21835,7 @@ typedef struct ptxk__sampling {
     ptx_val temperature, top_p, top_k, seed, counter;
 } ptxk__sampling;
 
-/* Samples a token from a row of logits, with a whole block. The temperature is not 0. */
+/* Samples a token from a row of logits, with all f->threads threads. The temperature is not 0. */
 static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__sampling *w) {
     ptx_val best, most, factor, p, all, key, sum, target, part, r;
     ptx_var total = ptx_var_new(k, ptx_u64(0)), token;
@@ -22051,7 +22051,7 @@ static ptx_val ptxk__route_number(ptx_kernel *k, ptx_val key) {
     return ptx_as(bits, PTX_F32);
 }
 
-/* Sets the keys of experts to 0 whose group is not chosen. */
+/* Sets the keys of all experts outside the chosen groups to 0. Run by a warp: see ptxk__route_pick. */
 static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_t n, ptx_val lane,
                                 ptx_var *keys) {
     uint32_t size = d->experts / d->groups, i, distance, round;
@@ -22063,7 +22063,7 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
         group[i] = ptx_div(k, group[i], ptx_u32(size));
         kept[i] = ptx_var_new(k, ptx_u64(0));
     }
-    mine = ptx_var_new(k, ptx_u64(0)); /* lane g: of group g */
+    mine = ptx_var_new(k, ptx_u64(0)); /* in lane g: the key of group g */
     g = ptx_for(k, ptx_u32(0), ptx_u32(d->groups), ptx_u32(1));
     for (round = 0; round < rounds; round++) {
         best[round] = ptx_u64(0);
@@ -22113,9 +22113,9 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
     }
 }
 
-/* A token's choice by a warp, of which lane j < chosen receives the expert that comes j-th, and its weight.
-   held: address of the scores; given: of the bias. Returns whether the lane is one of these. Each lane has
-   every 32nd expert's score, and the key of its rank. */
+/* Chooses a token's experts with one warp: lane j < chosen receives the j-th expert and its weight. Returns
+   whether the lane is one of these. held: address of the scores; given: of the bias. A lane has the sort keys
+   of every 32nd expert. */
 static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
                                 ptx_val given, ptx_val *expert, ptx_val *weight) {
     ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
@@ -22137,7 +22137,7 @@ static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val
         for (i = 0; i < n; i++) {
             x = ptx_sub(k, s[i], most);
             x = ptxk__route_exp(k, x);
-            if (i + 1 == n && d->experts % 32) { /* of -inf only, x is NaN where there is no expert, too */
+            if (i + 1 == n && d->experts % 32) { /* if all s are -inf, x is NaN in lanes without an expert */
                 p = ptx_setp(k, PTX_LT, lane, ptx_u32(d->experts % 32));
                 x = ptx_selp(k, x, ptx_f32(0), p);
             }
@@ -22211,7 +22211,7 @@ static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val
 
 #endif
 #if PTXK__HAS(PTXK_OP_ROUTE)
-#define PTXK__ROUTE_WARPS 8u /* of a block that sorts */
+#define PTXK__ROUTE_WARPS 8u /* of a block of the sort entry */
 
 PTXK__PLAN(route) {
     uint64_t m;
@@ -22254,7 +22254,7 @@ PTXK__CHECK(route) {
     return ptxk__check_spans("route", span, 7, why);
 }
 
-/* A warp for each token. */
+/* Emits the entry `choose`: a block of one warp for each token. */
 static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
     ptx_val args, t, lane, at, x, e, j, held, inside, bias = PTX_ZERO;
     ptx_kernel *k = ptx_entry_(m, site, name);
@@ -22281,22 +22281,23 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
     ptx_ret(k);
 }
 
-/* A choice at position i of them all; `experts` past the last. */
+/* Loads choice i of all m; `experts`, which is no expert, past the last. */
 static ptx_val ptxk__route_choice(ptx_kernel *k, ptx_val choices, ptx_val i, ptx_val m, uint32_t experts) {
     ptx_val p = ptx_setp(k, PTX_LT, i, m);
     ptx_val at = ptx_ptr_add(k, choices, i, 4);
     return ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(experts));
 }
 
-/* For how many lanes of the warp, among `lanes`, p holds. */
+/* Returns the number of lanes of the mask `lanes` in which p holds. */
 static ptx_val ptxk__route_count(ptx_kernel *k, ptx_val p, ptx_val lanes) {
     p = ptx_ballot(k, p, ptx_u32(0xffffffffu));
     p = ptx_and(k, ptx_as(p, PTX_B32), lanes);
     return ptx_as(ptx_popc(k, p), PTX_U32);
 }
 
-/* A block for each expert e. Each warp takes adjacent choices: counts those of lower experts, then those of
-   e, and gives the latter their rows, behind all lower ones and those of e in the warps before. */
+/* Emits the entry `sort`: a block for each expert e. Each warp takes a contiguous part of the choices and
+   counts those of lower experts and of e. Then it gives its choices of e their rows, after all choices of
+   lower experts and the earlier warps' choices of e. */
 static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
     ptx_val args, tid, lane, warp, e, count, steps, i, choices, choice, x, p, at, first, lower, before, all;
     ptx_val shared, total, c;
@@ -22539,12 +22540,12 @@ PTXK__LEFT_OUT(combine)
 /* ======== quantize ====================================================================================== */
 #if PTXK__HAS(PTXK_OP_QUANTIZE)
 
-/* How y is made. A thread has 8 adjacent elements; a block of threads 2048 of a row, or the row. */
+/* How rows are quantised. A thread takes 8 adjacent elements; a block 2048 of a row, or (group 0) the row. */
 typedef struct ptxk__quantize {
-    uint32_t group;             /* elements; 0: a row */
+    uint32_t group;             /* elements that share a factor; 0: a row */
     uint32_t block, bytes;      /* elements and bytes of a block of y */
-    uint32_t mantissa, bias;    /* of small floats; mantissa 0: integers */
-    float most;                 /* the value that the largest element becomes */
+    uint32_t mantissa, bias;    /* bits and exponent bias of e4m3, e2m1; 0: integers */
+    float most;                 /* the value to which the largest |x| is scaled */
     uint64_t y_row, factor_row; /* bytes */
 } ptxk__quantize;
 
@@ -22606,8 +22607,8 @@ PTXK__CHECK(quantize) {
     return ptxk__check_spans("quantize", span, 3, why);
 }
 
-/* The code of |x|, at most f->most and not NaN, as a small float, u32: rounds the bits of a normal number, or
-   the multiple of the smallest subnormal one. */
+/* Returns the code (u32) of x, 0 ... f->most, as e4m3 or e2m1: rounds the f32 bits of a normal number, or the
+   multiple of the smallest subnormal, to nearest even. */
 static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
     uint32_t drop = 23 - f->mantissa;
     ptx_val bits = ptx_as(x, PTX_U32), odd, low, p;
@@ -22621,7 +22622,7 @@ static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val
     return ptx_selp(k, low, bits, p);
 }
 
-/* The values of 8 elements times `inverse`, the first in the low bytes. */
+/* Quantises 8 elements, x * inverse, to a byte each; the first is the lowest byte of words[0]. */
 static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_val inverse, const ptx_val x[8],
                                   ptx_val words[2]) {
     ptx_val q[8], sign;
@@ -22637,22 +22638,22 @@ static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_va
         sign = ptx_shr(k, ptx_as(q[e], PTX_U32), ptx_u32(f->mantissa == 3 ? 24 : 28));
         sign = ptx_and(k, sign, ptx_u32(f->mantissa == 3 ? 128 : 8));
         q[e] = ptx_abs(k, q[e]);
-        q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN: the limit */
+        q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN becomes f->most */
         q[e] = ptxk__small_float(k, f, q[e]);
         q[e] = ptx_or(k, q[e], sign);
     }
     for (e = 0; e < 2; e++) words[e] = ptxk__gather_bytes(k, q + 4 * e, 0);
 }
 
-/* The inverse of a group's factor; *factor: itself, as f32, as f16 (Q8_0), or its code (u32). most: the
-   largest size; bad: NaN where an element is not finite. */
+/* Returns the inverse of a group's factor, 0 if most is below 2^-100. *factor: the factor as f32, as f16
+   (Q8_0), or its code (u32). most: the group's largest |x|; bad: NaN if an element is not finite, else 0. */
 static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx_val most, ptx_val bad,
                                      ptx_val *factor) {
     ptx_val inverse, p, q, x;
     p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
     most = ptx_selp(k, most, ptx_f32(0), p);
     if (f->mantissa == 1) {
-        if (f->block == 32) { /* MXFP4: the power of two, two below that of the largest */
+        if (f->block == 32) { /* MXFP4: the exponent of `most`, less 2 */
             x = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
             x = ptx_max(k, x, ptx_u32(2));
             x = ptx_sub(k, x, ptx_u32(2));
@@ -22666,7 +22667,7 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
             x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(1.0 / 6));
             x = ptx_min(k, x, ptx_f32(448));
             x = ptxk__small_float(k, &e4m3, x);
-            inverse = ptx_shl(k, x, ptx_u32(7)); /* 2^-8 of it, as f16 */
+            inverse = ptx_shl(k, x, ptx_u32(7)); /* as f16 these bits are 2^-8 of the factor */
             inverse = ptx_as(ptx_cvt(k, PTX_U16, inverse), PTX_F16);
             inverse = ptx_cvt(k, PTX_F32, inverse);
             inverse = ptxk_rcp_or_zero(k, inverse);
@@ -22684,7 +22685,8 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
     return inverse;
 }
 
-/* Loads 8 elements (zeros where not inside) and takes their sizes into *most and *bad. */
+/* Loads 8 elements, zeros where not inside; updates *most, the largest |x|, and *bad, NaN if any is not
+   finite. */
 static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, const ptx_val *inside,
                                 ptx_val x[8], ptx_val *most, ptx_val *bad) {
     ptx_val size;
@@ -22698,7 +22700,7 @@ static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, cons
     }
 }
 
-/* Stores 8 values of element i of a row (and the factor of their group, by its first thread). y: the row. */
+/* Stores the 8 values from element i of row y on; the first thread of a group stores its factor. */
 static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val y, ptx_val factors,
                                  ptx_val i, ptx_val inside, ptx_val words[2], ptx_val factor) {
     ptx_val block, e, p, first, other, at;
@@ -22731,7 +22733,7 @@ static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val
         ptx_st(k, PTX_F16, ptx_at(block, 0), factor);
         return;
     }
-    /* the other half's nibbles come from a lane further on */
+    /* a byte holds elements of both halves of a group: the second half is `low` lanes on */
     for (j = 0; j < 2; j++) {
         other = ptx_shfl_down(k, words[j], ptx_u32(low), ptx_u32(31), ptx_u32(0xffffffffu));
         other = ptx_shl(k, ptx_as(other, PTX_B32), ptx_u32(4));
@@ -22850,63 +22852,62 @@ PTXK__LEFT_OUT(quantize)
 /* ======== decoder ======================================================================================= */
 #if PTXK__HAS(PTXK_OP_DECODER)
 
-/* For each token a block reads the leader's decision, takes its share of the embedding's tiles, and then,
-   layer by layer, of each product's tiles and of the heads of attention. There is no barrier across the grid.
-   Each tile of 32 values has a flag in global memory that counts how often it was made (its epoch). The block
-   that finishes the tile writes the flag with st.release. A block that needs the tile first issues the copies
-   of the weights that it will multiply, then waits with ld.acquire for the epoch. A buffer is overwritten
-   only one layer later: by then all its readers have produced, directly or through others, what the writer
-   waited for.
+/* For each token a block reads the decision of the leader, block 0. Then it computes its share of the
+   embedding's tiles and, layer by layer, of each product's tiles and of the heads of attention. There is no
+   barrier across the grid. Each tile of 32 values has a flag in global memory, its epoch: how often the tile
+   was written. The block that finishes the tile writes the flag with st.release. A block that needs the tile
+   first issues the copies of the weights that it will multiply, then polls the flag with ld.acquire. A buffer
+   is overwritten one layer later: the writer's own input depends, directly or through other blocks, on what
+   every reader of the old values computed from them.
 
-   In a mixture the router's scores are a product like others. Every block reads them all and chooses for
-   itself; as it may have nothing to do with the experts, each layer has its own scores, and they are
-   overwritten two tokens later. The experts that any sequence has chosen take the slots 0, 1, ...: tiles of
-   gate and up of all slots are one product, and down of all slots and of the shared expert is another, in
-   which a slice belongs to one of them and its sums are multiplied by the sequences' weights.
-
-   The rooms above supply norm factors, rotation and sampling. */
+   In a mixture the router's scores are a product like others. Every block reads them all and chooses the
+   experts itself. A block may have no tile of the experts' products, so that no writer depends on its reads:
+   each layer has its own scores, overwritten two tokens later. The experts that any sequence has chosen take
+   the slots 0, 1, ... Gate and up of all slots are one product. Down of all slots and of the shared expert is
+   another: a slice belongs to one expert, and its sums are multiplied by the sequences' weights of it. */
 
 /* -- decoder: limits and plan -- */
 
-/* Eight worker warps multiply: weights come through a ring for each warp, x lies in shared memory (see "rows
-   of weights"). The ninth, the finisher warp, joins the slices of a tile, turns it into the input of the next
-   product, and announces it, while the workers run ahead. */
+/* A product is cut into tiles of rows and slices of columns. Eight worker warps multiply: weights come
+   through a ring for each warp, x lies in shared memory (see "rows of weights"). The ninth, the finisher
+   warp, adds up a tile's slices, makes it input of the next product and announces it; workers run ahead.
+   Kinds: 0 q, k, v; 1 attention's output; 2 gate and up; 3 down; 4 logits; 5 router; 6 experts' gate, up. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
-#define PTXK__DEC_TILE 32u      /* rows of a tile, four for each warp; a group of x in the next product */
-#define PTXK__DEC_UNIT 1024u    /* slices are multiples of so many values of x: a record of integers */
-#define PTXK__DEC_SHARED 65536u /* what every device from sm_75 on gives with opt-in */
+#define PTXK__DEC_TILE 32u      /* rows of a tile: four for each worker warp, a group of the next x */
+#define PTXK__DEC_UNIT 1024u    /* values of x in a unit, a record of integers; slices are whole units */
+#define PTXK__DEC_SHARED 65536u /* dynamic shared memory that all devices from sm_75 on allow (opt-in) */
 #define PTXK__DEC_ROUNDS 8u
 #define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
 #define PTXK__DEC_LAYER_AT                                                                                   \
-    368u                        /* offset in a block's control data (the leader's words, the product) of the
-                                   layer, followed by the address of the next norm and the chosen experts */
+    368u                        /* offset of the layer's struct in a block's control data, at info_at: 0 the
+                                   leader's words; 128 result of a wait; 132 arrivals; 160 chosen tokens; 192
+                                   slices; 256 product; 368 layer, address of the next norm, mixture */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
-#define PTXK__DEC_KINDS 7u      /* of products: q k v, output, gate and up, down, logits, router, experts' */
-#define PTXK__DEC_ROUTER 12u    /* what the router's scores go by elsewhere: even, as is all that is normed */
-#define PTXK__DEC_CHOICES 32u   /* most choices of all sequences */
-#define PTXK__DEC_SPLITS 32u    /* most parts of a sequence in attention */
-#define PTXK__DEC_KEYS 64u      /* fewest keys worth a part */
+#define PTXK__DEC_KINDS 7u      /* of products, numbered as above */
+#define PTXK__DEC_ROUTER 12u    /* the router's ptxk__job.kind, even as its input is normed; also its step */
+#define PTXK__DEC_CHOICES 32u   /* most choices of all sequences together */
+#define PTXK__DEC_SPLITS 32u    /* most parts of a sequence's keys in attention */
+#define PTXK__DEC_KEYS 64u      /* fewest keys of a part, where there are several */
 #define PTXK__DEC_PATIENCE (1u << 26)
 #define PTXK__DEC_LAYERS 4096u
-#define PTXK__DEC_SPANS 14u       /* of the arguments, ... */
+#define PTXK__DEC_SPANS 14u       /* memory that the arguments name, ... */
 #define PTXK__DEC_LAYER_SPANS 32u /* ... and of a layer */
 
-/* Control words at the beginning of the workspace. The leader (block 0) writes them between tokens, GO
-   last. */
+/* Control words at the start of the workspace. The leader (block 0) writes them between tokens, GO last. */
 enum {
-    PTXK__GO = 0,       /* tokens decided so far, 1 from the start */
+    PTXK__GO = 0,       /* decisions made so far; the first launch makes one */
     PTXK__NEED = 4,     /* not 0: this token needs logits */
     PTXK__ACTIVE = 8,   /* bit set of the running sequences */
     PTXK__OVER = 12,    /* final status, or 0 */
     PTXK__TOKEN = 16,   /* u32 [4] */
     PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
     PTXK__WRITTEN = 48, /* u32 [4] */
-    PTXK__SEEN = 64,    /* number of times that blocks have read these words, over all tokens */
-    PTXK__DONE = 68,    /* finished tiles of logits */
+    PTXK__SEEN = 64,    /* how often blocks have read these words, over all tokens */
+    PTXK__DONE = 68,    /* finished tiles of logits, over all tokens */
     PTXK__FAILED = 72,
-    PTXK__FULL = 76,     /* status at the end: PTXK_DECODER_FULL once a cache was full */
+    PTXK__FULL = 76,     /* PTXK_DECODER_FULL once a cache was full, or 0 */
     PTXK__BEST = 80,     /* u64 [4]: keys of the largest logits */
     PTXK__REFUSED = 112, /* 0, or the maximum of 65536 - 256 sequence - cause */
     PTXK__HEAD = 256
@@ -22916,42 +22917,43 @@ typedef struct ptxk__dec {
     ptxk_decoder_desc d;
     uint32_t group, q_rows, kv_rows, qkv_rows;
     ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* for the formats in use */
-    uint32_t planes, integers, numbers; /* byte planes of x; bytes of a unit as integers, as f32, or 0 */
-    uint32_t number_formats;            /* bits */
-    uint32_t ring;                      /* bytes of the rings of all warps */
-    uint32_t room;                      /* units of x, times columns, in shared memory */
+    uint32_t planes, integers, numbers; /* byte planes of x; bytes of a unit as integers, as f32; 0: unused */
+    uint32_t number_formats;            /* PTXK_SET of the plain formats */
+    uint32_t ring;                      /* bytes of the rings of all warps, at offset 0 */
+    uint32_t room;                      /* units of x that fit, of all sequences together */
     uint32_t numbers_at;                /* offset of the f32 units, after the integers */
-    uint32_t out_at, out_bytes;         /* two messages to the finisher warp, after x */
-    uint32_t squares_at, info_at, layer_bytes; /* of a layer's struct so much is in shared memory */
+    uint32_t out_at, out_bytes;         /* two messages to the finisher warp; bytes of one */
+    uint32_t squares_at, info_at, layer_bytes; /* layer_bytes: of a layer's struct, copied */
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
-    uint32_t slices[PTXK__DEC_KINDS];                 /* at most */
+    uint32_t slices[PTXK__DEC_KINDS];                 /* the most */
     uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's partial sums of a tile */
-    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* u32 for each tile; attention: for each KV head */
-    uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* u32 for each tile, for each head of a sequence */
+    uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* epochs: u32 for each tile; attention: KV head */
+    uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* slices arrived; parts of a sequence's KV head */
     uint32_t zeroed;                                  /* leading bytes that the first launch clears */
     uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* inputs of products, [batch, units] */
-    uint64_t att_integers, att_numbers; /* where heads are whole groups of 32; else `att`, in f32 */
+    uint64_t att_integers, att_numbers; /* with whole_heads; else `att`, f32 [batch, q_rows] */
     uint32_t x_units, ff_units, att_units;
-    int whole_heads;
+    int whole_heads;  /* head_dim is a multiple of 32 */
     uint64_t squares; /* f32 [batch, tiles of x] */
     uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
     uint32_t att_record;
-    uint32_t tile, tiles_of_heads; /* query heads in a tile of attention; tiles for a KV head */
-    uint32_t lanes, keys;          /* lanes of a key, keys of a warp at a time */
+    uint32_t tile, tiles_of_heads; /* query heads in a tile; tiles for a KV head */
+    uint32_t lanes, keys;          /* lanes of a key; keys of a warp at a time */
     float scale;
     /* of a mixture: */
-    uint32_t slots;                      /* most; 0: there is no mixture */
-    uint32_t expert_tiles, expert_units; /* of an expert's gate and up; of its down */
-    uint32_t shared_units, parts_of[2];  /* slices of down: of the shared expert, of a slot */
-    uint32_t slots_at; /* u64 [4, slots + 1]: the experts' gate, up, down and bias of down, or 0 */
-    uint32_t words_at; /* u32 how many, u32 experts [slots], f32 weights [slots + 3, batch], the shared one's
-                          and ones the last; where batch > 1 u32 experts, f32 weights [choices] */
+    uint32_t slots;                      /* most experts that all sequences choose; 0: no mixture */
+    uint32_t expert_tiles, expert_units; /* tiles of an expert's gate and up; units of its down */
+    uint32_t shared_units, parts_of[2];  /* of the shared expert's down; slices: of its down, of a slot's */
+    uint32_t slots_at; /* u64 [4, slots + 1]: addresses of gate, up, down, bias of down or 0 (last: shared) */
+    uint32_t words_at; /* u32 slots in use, u32 experts [slots], f32 weights [slots + 3, batch], of which the
+                          last three rows are the shared expert's, ones and ones; if batch > 1 also the
+                          choices: u32 experts, f32 weights [PTXK__DEC_CHOICES] */
     uint32_t flags_route;
     uint64_t scores; /* f32 [2, layers, batch, score_count] */
     uint32_t score_count;
 } ptxk__dec;
 
-/* Bytes of 256 weights of a format. */
+/* Returns the bytes of 256 weights of a format. */
 static uint32_t ptxk__dec_unit(const ptxk__block *e) { return 256 / e->values * e->bytes; }
 
 static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
@@ -23010,7 +23012,7 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             d->formats);
     for (i = 0; i < 4; i++) {
         const uint32_t columns = i == 3 ? d->expert_ffn : i == 2 ? d->heads * d->head_dim : value[i];
-        uint32_t j, block = 256; /* the smallest; each divides the next */
+        uint32_t j, block = 256; /* the smallest of the formats; each size divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
             if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
                 block = ptxk__block_whole(&ptxk__blocks[j]);
@@ -23087,12 +23089,12 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
         fixed += 4 * (1 + f->slots + (f->slots + 3) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
     }
     fixed = 2 * f->out_bytes + 16 + (fixed + 15) / 16 * 16;
-    room = 3 * d->batch * (f->integers + f->numbers); /* at least three units of x, or half of the memory */
+    room = 3 * d->batch * (f->integers + f->numbers); /* kept for x: up to 3 units, at most half of all */
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
-        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* limited by registers */
+        uint32_t most = d->batch > 2 && wide ? 1 : 4; /* most rows of a warp: registers are the limit */
         if (!(d->formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
@@ -23158,7 +23160,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
     f->att_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->integers);
     f->att_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->numbers);
-    f->zeroed = (uint32_t)at; /* the padding after x is 0 */
+    f->zeroed = (uint32_t)at; /* values of x past the end are 0 */
     f->squares = ptxk__dec_reserve(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
     f->x = ptxk__dec_reserve(&at, (uint64_t)d->batch * d->hidden * 4);
     f->qkv = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->qkv_rows * 4);
@@ -23177,7 +23179,7 @@ static uint64_t ptxk__dec_workspace(const ptxk__dec *f, uint32_t layers) {
     return f->bytes + (uint64_t)8 * layers * f->d.batch * f->score_count;
 }
 
-/* Causes of a refused prompt, numbered after the steps. */
+/* Numbers of ptxk_decoder_step_name: causes of a refused prompt, and the choice of experts. */
 enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10, PTXK__STEP_EXPERTS = 11 };
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
@@ -23294,7 +23296,7 @@ static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_mess
     return code;
 }
 
-/* Collects the spans that the arguments name. Returns their number. */
+/* Collects the spans of memory that the arguments name. Returns their number. */
 static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
     const ptxk_decoder_desc *d = &f->d;
     const ptxk_decoder_matrix *o = &args->output;
@@ -23321,8 +23323,7 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     return n;
 }
 
-/* Checks a layer's formats and collects the spans that it names; the two caches, which are written, come
-   first. */
+/* Checks a layer's formats and collects the spans that it names, the two written ones (caches) first. */
 static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_args *args,
                                       const ptxk_decoder_layer *l, ptxk__span *span, ptxk_message *why) {
     static const char *const name[12][2] = {{"q", "q's bias"},
@@ -23371,7 +23372,7 @@ static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_arg
     return PTX_E_NONE;
 }
 
-/* Checks that the caches of other layers do not overlap what layer i names. */
+/* Checks that the caches of the other layers do not overlap the spans of layer i, `span`. */
 static ptx_code ptxk__dec_check_other_layers(const ptxk_decoder_args *args, const ptxk_decoder_layer *layers,
                                              uint32_t i, const ptxk__span *span, ptxk_message *why) {
     uint64_t bytes = span[0].bytes, cache[2];
@@ -23413,20 +23414,17 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
 
 /* -- decoder: the product under way, messages -- */
 
-/* The current product. Variables hold what differs between the kinds of products, so that one loop serves
-   all. */
+/* The current product. Variables hold what differs between the kinds, so that one loop serves all. */
 typedef struct ptxk__job {
-    ptx_var kind, k, slices, groups, skip; /* skip: to a block's next slice */
-    ptx_var base[3], format[3], rows[3], edge[2];
-    ptx_var tiles, gated;
-    ptx_var first, end; /* units of this slice */
+    ptx_var kind, k, slices, groups, skip; /* k: columns; groups: a block's step in tiles; skip: in slices */
+    ptx_var base[3], format[3], rows[3], edge[2]; /* edge: first tile of the second and third matrix */
+    ptx_var tiles, gated; /* gated: 1 if a tile has the same rows of two matrices, gate and up */
+    ptx_var first, end;   /* units of this slice */
     /* of a mixture: */
-    ptx_var
-        slot; /* of this slice of down; `slots`: the shared expert; 1 more: gate and up of all; 2: neither */
+    ptx_var slot; /* of this slice of down (`slots`: the shared expert); `slots` + 1: kind 6; + 2: others */
 } ptxk__job;
 
-/* Shared memory words of the product that only the first thread needs, for messages, or that all threads need
-   between two barriers. */
+/* Words of the product in shared memory: read by the first thread, or by all threads between two barriers. */
 enum {
     PTXK__J_Y = 0,
     PTXK__J_FLAGS = 8,
@@ -23438,13 +23436,13 @@ enum {
     PTXK__J_STRIDE = 76,
     PTXK__J_EPOCH = 80,
     PTXK__J_RECORD = 84,
-    PTXK__J_INTEGERS = 88, /* the input in both forms */
+    PTXK__J_INTEGERS = 88, /* addresses of the input in both forms */
     PTXK__J_NUMBERS = 96,
     PTXK__J_UNITS = 104, /* units of a column of the input */
     PTXK__J_WANTS = 108  /* forms of x that are needed: 1 integers, 2 numbers */
 };
 
-/* The next rows of a warp: tile, gate or up, and the first of the rows of its four. */
+/* The next rows of a warp: the tile; second: 1 for up, else 0; offset: the first, of the warp's four rows. */
 typedef struct ptxk__dec_position {
     ptx_val tile, second, offset;
 } ptxk__dec_position;
@@ -23453,13 +23451,13 @@ typedef struct ptxk__dec_state {
     const ptxk__dec *f;
     ptx_kernel *k;
     ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
-    ptx_var message; /* 0, 1: the next of the two messages */
+    ptx_var message; /* 0 or 1: which of the two is next */
     ptx_var round;   /* tokens processed before this one */
     ptx_var layer;
     ptx_var watchdog;
     ptxk__job j;
     ptxk__rows_state kept;    /* variables of the copies, shared by all formats */
-    ptx_var sent[3], read[3]; /* positions of the copies, and of the products */
+    ptx_var sent[3], read[3]; /* ptxk__dec_position of the copies, of the products */
 } ptxk__dec_state;
 
 static ptx_val ptxk__dec_at(ptxk__dec_state *c, uint64_t offset) {
@@ -23486,7 +23484,7 @@ static void ptxk__dec_worker_barrier(ptxk__dec_state *c) {
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(PTXK__DEC_WORKERS));
 }
 
-/* The address of the next message. Barrier 2 or 3 says that it is written, 4 or 5 that it has been read. */
+/* The address of the next message. Barrier 2 + n says that message n is written, 4 + n that it was read. */
 static ptx_val ptxk__dec_message(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m = ptx_get(k, c->message);
@@ -23520,7 +23518,7 @@ enum {
     PTXK__M_STRIDE = 20,
     PTXK__M_K = 24,
     PTXK__M_ROW = 28,
-    PTXK__M_KEEP = 32, /* bit set of the sequences that take logits; one that has ended keeps its last */
+    PTXK__M_KEEP = 32, /* bit set of the running sequences: others keep their last logits */
     PTXK__M_EPS = 36,
     PTXK__M_PARTS = 40,
     PTXK__M_ARRIVE = 48,
@@ -23533,7 +23531,7 @@ enum {
 };
 #define PTXK__M_QUIT 99u
 
-/* Ends the worker warps, after telling the finisher warp to end too. */
+/* Tells the finisher warp to end, and ends the worker warps. */
 static void ptxk__dec_end_workers(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m, p;
@@ -23573,9 +23571,9 @@ static void ptxk__dec_report_starvation(ptxk__dec_state *c, ptx_val step, ptx_va
     ptx_end(k);
 }
 
-/* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `dead` where
-   that does not happen. A lane stops polling once its word is there. When a poll brings nothing new, only the
-   lowest missing word is polled: waiting costs 32 bytes a poll. */
+/* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `dead` if
+   this or another block times out. A lane stops polling once its word has reached the target. After a poll
+   without progress only the lowest missing word is polled: each poll then costs 32 bytes of traffic. */
 static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
                            ptx_val step, ptx_var dead) {
     ptx_kernel *k = c->k;
@@ -23600,10 +23598,10 @@ static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx
         v = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_GPU), target);
         v = ptx_sub(k, v, target);
         v = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_s32(0));
-        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* polled, not there yet */
+        v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* polled, below the target */
         last = ptx_get(k, asks);
         some = ptx_get(k, missing);
-        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* polled, now there */
+        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* polled, now at the target */
         some = ptx_xor(k, some, last);
         ptx_set(k, missing, some);
         v = ptx_setp(k, PTX_NE, some, ptx_u32(0));
@@ -23646,7 +23644,7 @@ static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx
     ptx_end(k);
 }
 
-/* The ranges of flags to wait for, up to three. */
+/* Up to three ranges of flags to wait for. */
 typedef struct ptxk__wait {
     ptx_val flags, first[3], count[3], target, step;
     uint32_t ranges;
@@ -23681,7 +23679,7 @@ static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
 
 /* -- decoder: products, which weights -- */
 
-/* Selects a u32 from a list by format. */
+/* Returns of(block) for the block of a format that is known only at run time. */
 static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
                                    uint32_t (*of)(const ptxk__block *)) {
     ptx_kernel *k = c->k;
@@ -23701,27 +23699,27 @@ static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
     return x;
 }
 
-/* A group of rows of a warp. */
+/* A warp's rows at a ptxk__dec_position. */
 typedef struct ptxk__pair {
-    ptx_val format, base, row, rows; /* row: the first; rows: of the matrix */
-    ptx_val which;                   /* number of the matrix */
-    ptx_val local;                   /* row in the tile */
-    ptx_val slot, expert;            /* of a mixture */
+    ptx_val format, base, row, rows; /* row: the first; base, rows: of the matrix */
+    ptx_val which;                   /* number of the matrix, 0 to 2 */
+    ptx_val local;                   /* the first row, in the tile */
+    ptx_val slot, expert;            /* of the experts' gate and up; else 0 */
 } ptxk__pair;
 
-/* A word of the slots, of which `word` is the first and `index` (u32) the number from there. */
+/* Loads word `word` + index (u32) of ptxk__dec.words_at. */
 static ptx_val ptxk__dec_slot_word(ptxk__dec_state *c, ptx_type type, uint32_t word, ptx_val index) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, index, 4);
     return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->words_at + 4 * word)));
 }
 
-/* An address of a slot: 0 gate, 1 up, 2 down, 3 the bias of down. */
+/* The operand that holds an address of a slot: 0 gate, 1 up, 2 down, 3 the bias of down. */
 static ptx_mem ptxk__dec_slot_address(ptxk__dec_state *c, uint32_t which, ptx_val slot) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, slot, 8);
     return ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 8 * which * (c->f->slots + 1)));
 }
 
-/* Of a tile of gate and up of the slots: the expert's matrix, and where its rows begin. */
+/* For a tile of the experts' gate and up: sets slot, expert, matrix; adds the slot's first tile to *start. */
 static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o,
                                   ptx_val *start) {
     ptx_kernel *k = c->k;
@@ -23738,11 +23736,12 @@ static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *
     o->base = ptx_selp(k, a, o->base, p);
 }
 
+/* Finds the matrix and the rows of a position. */
 static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, start;
-    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* gate and up: up's */
+    q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* up */
     a = ptx_get(k, j->edge[0]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
@@ -23774,7 +23773,7 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     o->base = ptx_ptr(o->base, PTX_GLOBAL);
 }
 
-/* Whether a position has rows, and in this format. */
+/* Whether there are rows at a position, and they have this format. */
 static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec_position *position,
                                              const ptxk__rows *f) {
     ptx_kernel *k = c->k;
@@ -23816,7 +23815,7 @@ static void ptxk__dec_set_position(ptxk__dec_state *c, const ptx_var *at,
     ptx_set(c->k, at[2], position->offset);
 }
 
-/* Advances a position to the next rows: others of the four, the second matrix, the block's next tile. */
+/* Advances a position by `rows`: to the rest of the warp's four rows, to up, or to the block's next tile. */
 static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_position *position) {
     ptx_kernel *k = c->k;
     ptx_val p, x, gated, groups;
@@ -23833,7 +23832,7 @@ static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_posit
     position->tile = ptx_selp(k, x, position->tile, p);
 }
 
-/* The rows of one format in this slice. */
+/* The current slice's rows of one format. skip: bytes of a row before the slice. */
 typedef struct ptxk__run {
     ptxk__dec_state *c;
     const ptxk__rows *f;
@@ -23845,7 +23844,7 @@ static void ptxk__dec_base(ptxk__run *r, ptxk__pair *o) {
     o->base = ptx_ptr_add(r->c->k, o->base, r->skip, 1);
 }
 
-/* Continues the copies with the rows after the finished ones, if these have the same format. */
+/* Continues the copies with the next rows, if these have the same format: ptxk__rows_state.next. */
 static void ptxk__dec_continue_copies(void *context) {
     ptxk__run *r = (ptxk__run *)context;
     ptxk__dec_state *c = r->c;
@@ -23858,7 +23857,7 @@ static void ptxk__dec_continue_copies(void *context) {
     p = ptxk__dec_position_has_format(c, &position, r->f);
     ptx_if(k, p);
     if (c->f->slots && ptxk__has_cp_async(k))
-        ptx_cp_async_wait(k, r->f->stages - 1); /* waits for no step: the slots are read next */
+        ptx_cp_async_wait(k, r->f->stages - 1); /* no wait: tells the verifier that slots are read next */
     ptxk__dec_pair(c, &position, &o);
     ptxk__dec_base(r, &o);
     ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &start);
@@ -23896,7 +23895,7 @@ static void ptxk__run_new(ptxk__dec_state *c, const ptxk__rows *f, ptxk__run *r)
     ptxk__rows_steps(k, f, &r->s, bytes);
 }
 
-/* Issues the copies of the first weights of the next rows, before waiting for x. */
+/* Issues the first copies of the next rows' weights, before the wait for x. */
 static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
     ptx_kernel *k = c->k;
     ptxk__run r;
@@ -23911,7 +23910,7 @@ static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
     ptxk__rows_set_start(k, f, &r.s, &start);
     ptxk__rows_issue_first(k, f, &r.s);
     if (ptxk__has_cp_async(k))
-        ptx_cp_async_wait(k, f->stages - 1); /* waits for no step: other shared memory is read next */
+        ptx_cp_async_wait(k, f->stages - 1); /* no wait: tells the verifier that the ring is not read next */
 }
 
 /* -- decoder: products, x -- */
@@ -23937,7 +23936,7 @@ static void ptxk__dec_copy_records(ptxk__dec_state *c, ptx_val to, ptx_val from,
     ptx_end(k);
 }
 
-/* Copies the slice of x in the form in which it was stored. */
+/* Copies the slice of sequence b's x in one form. x: its PTXK__J_ word; unit: bytes of a record. */
 static void ptxk__dec_copy_x(ptxk__dec_state *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
     ptx_kernel *k = c->k;
     ptx_val first, units, from, to, skip;
@@ -23954,7 +23953,7 @@ static void ptxk__dec_copy_x(ptxk__dec_state *c, uint32_t b, uint32_t x, uint32_
     ptxk__dec_copy_records(c, to, from, units, unit);
 }
 
-/* Quantises the slice of the attention output where heads are not whole groups. A warp takes 256 values. */
+/* Quantises the slice of sequence b's attention output, without whole_heads. A warp takes 256 values. */
 static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -23994,8 +23993,7 @@ static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
     ptx_end(k);
 }
 
-/* Brings x for this slice to shared memory in the forms that its matrices need, and the sum of its
-   squares. */
+/* Loads x of this slice to shared memory in the forms that its matrices need, and the sum of its squares. */
 static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24036,7 +24034,7 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_if(k, p);
     squares = ptx_var_new(k, ptx_f32(0));
     x = ptx_get(k, j->kind);
-    x = ptx_and(k, x, ptx_u32(1)); /* products with a norm are even */
+    x = ptx_and(k, x, ptx_u32(1)); /* products after a norm are even */
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     ptx_if(k, p);
     first = ptx_get(k, j->first);
@@ -24067,7 +24065,7 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
 
 /* -- decoder: products, the sums -- */
 
-/* One thread writes what the finisher warp needs to know; the workers add the sums of squares. */
+/* Writes the head of a tile's message. The first threads store the sums of squares, thread 0 the rest. */
 static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *position, ptx_val slice,
                                 ptx_val m) {
     ptx_kernel *k = c->k;
@@ -24101,7 +24099,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     x = ptx_get(k, j->k);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
     x = o.row;
-    if (f->slots) { /* in the input of down, behind the shared expert's and of lower slots */
+    if (f->slots) { /* kind 6: row in the input of down, after the shared expert's and lower slots' */
         x = ptx_get(k, j->slot);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(f->slots + 1));
         x = ptx_mad(k, o.slot, ptx_u32(f->expert_units * PTXK__DEC_UNIT), o.row);
@@ -24160,7 +24158,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_end(k);
 }
 
-/* What is added to row `row` of a tile in this slice of a mixture's down, else 0; where q. */
+/* Returns the bias of row `row` of a tile where q holds and this is an expert's first slice of down, or 0. */
 static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val row, ptx_val q) {
     ptx_kernel *k = c->k;
     ptx_val at, p, slot = ptx_get(k, c->j.slot), first = ptx_get(k, c->j.first);
@@ -24168,7 +24166,7 @@ static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val ro
     at = ptx_ld_if(k, p, PTX_U64, ptxk__dec_slot_address(c, 3, slot), ptx_u64(0));
     p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
     q = ptx_and(k, p, q);
-    p = ptx_setp(k, PTX_EQ, first, ptx_u32(0)); /* of an expert's slices one has it */
+    p = ptx_setp(k, PTX_EQ, first, ptx_u32(0)); /* an expert's first slice adds it */
     q = ptx_and(k, p, q);
     row = ptx_mad(k, tile, ptx_u32(PTXK__DEC_TILE), row);
     p = ptx_setp(k, PTX_LT, row, ptx_u32(c->f->d.hidden));
@@ -24177,7 +24175,7 @@ static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val ro
     return ptx_ld_if(k, q, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
 }
 
-/* Sequence b's part of a sum: with its weight of the slice's expert; none where it has not chosen it. */
+/* Returns (x + bias) times sequence b's weight of the slice's expert; 0 if it has not chosen the expert. */
 static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch;
@@ -24229,7 +24227,7 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
         at = ptx_ptr_add(k, at, x, 4);
         q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
         if (c->f->slots) {
-            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no step, as there */
+            if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* no wait, as there */
             bias = ptxk__dec_slice_bias(c, position.tile, x, q);
         }
         for (b = 0; b < B; b++) {
@@ -24251,8 +24249,8 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k); /* only empty groups remain */
 }
 
-/* One warp copies the layer's struct to shared memory before its first product, followed by the address of
-   the norm after the layer: the next layer's, or the final one. */
+/* Copies the layer's struct to shared memory, followed by the address of the norm after the layer: the next
+   layer's, or the final one. A thread copies 8 bytes. */
 static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const uint32_t words = c->f->layer_bytes / 8;
@@ -24278,12 +24276,12 @@ static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     ptxk__dec_worker_barrier(c);
 }
 
-/* Loads an address from the layer. */
+/* Loads an address from the layer's struct in shared memory. */
 static ptx_val ptxk__dec_layer_address(ptxk__dec_state *c, size_t field) {
     return ptx_ld(c->k, PTX_U64, ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
 }
 
-/* Loads a matrix of the arguments or of the layer, at an address in parameter or shared memory. */
+/* Sets matrix i of the product from a ptxk_decoder_matrix in parameter or shared memory. to: its row in y. */
 static void ptxk__dec_load_matrix(ptxk__dec_state *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
                                   uint32_t to) {
     ptx_kernel *k = c->k;
@@ -24294,7 +24292,7 @@ static void ptxk__dec_load_matrix(ptxk__dec_state *c, uint32_t i, ptx_val at, si
     x = ptx_ld(k, PTX_U64, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, bias))));
     ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, x);
     x = ptx_ld(k, PTX_U32, ptx_at(at, (int64_t)(offset + offsetof(ptxk_decoder_matrix, format))));
-    x = ptx_uniform(k, x); /* uniform over the warp */
+    x = ptx_uniform(k, x);
     ptx_set(k, j->format[i], x);
     ptx_set(k, j->rows[i], ptx_u32(rows));
     ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(to));
@@ -24319,7 +24317,7 @@ static ptx_val ptxk__dec_layers(ptxk__dec_state *c) {
     return ptxk__arg_u32(c->k, c->args, offsetof(ptxk_decoder_args, layer_count));
 }
 
-/* The epoch of what each layer makes once: round * layers + layer + 1. */
+/* The epoch of what each layer writes once a token: round * layers + layer + 1. */
 static ptx_val ptxk__dec_epoch(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
@@ -24327,7 +24325,7 @@ static ptx_val ptxk__dec_epoch(ptxk__dec_state *c) {
     return ptx_mad(k, round, layers, layer);
 }
 
-/* The epoch of x, which is made once by the embedding and twice in each layer. */
+/* The epoch of x, written by the embedding (layer 0, more 1) and twice in each layer (more 2 and 3). */
 static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t more) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
@@ -24336,7 +24334,7 @@ static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t mor
     return ptx_mad(k, round, layers, layer);
 }
 
-/* Which forms of x the matrices need. */
+/* Sets PTXK__J_WANTS, the forms of x that the first `matrices` matrices need. */
 static void ptxk__dec_put_wants(ptxk__dec_state *c, uint32_t matrices) {
     ptx_kernel *k = c->k;
     ptx_val x, wants = ptx_u32(0);
@@ -24354,7 +24352,7 @@ static void ptxk__dec_put_wants(ptxk__dec_state *c, uint32_t matrices) {
 
 /* -- decoder: experts -- */
 
-/* The scores of this layer and token: see ptxk__dec. */
+/* The address of the router's scores of this layer and token: see ptxk__dec.scores. */
 static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val x = ptx_get(k, c->round), layer = ptx_get(k, c->layer), layers = ptxk__dec_layers(c);
@@ -24364,7 +24362,7 @@ static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
     return ptx_ptr_add(k, layers, x, 4 * c->f->d.batch * c->f->score_count);
 }
 
-/* What a kind of product has of a mixture. */
+/* Sets what a mixture changes in a product: slot, the router's y, tiles or slices of the chosen experts. */
 static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24385,8 +24383,8 @@ static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     ptx_set(k, j->slices, x);
 }
 
-/* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix, or of one that has
-   a slot; the workers add its bias. */
+/* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix or of a slot's. The
+   finisher adds no bias: see ptxk__dec_slice_bias. */
 static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24428,7 +24426,7 @@ static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     }
 }
 
-/* Notes where the matrices of the slots lie: one warp, a lane for each slot. */
+/* Stores the addresses of the slots' matrices, ptxk__dec.slots_at. Run by one warp, a lane for each slot. */
 static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
     static const size_t at[3] = {offsetof(ptxk_decoder_layer, expert_gate),
                                  offsetof(ptxk_decoder_layer, expert_up),
@@ -24438,7 +24436,7 @@ static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
     ptx_val layer = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), p, x, base,
             expert;
     uint32_t i;
-    if (f->d.batch > 1) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* else each lane reads its own word */
+    if (f->d.batch > 1) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* else each lane reads what it wrote */
     p = ptx_setp(k, PTX_LT, c->lane, count);
     ptx_if(k, p);
     expert = ptxk__dec_slot_word(c, PTX_U32, 1, c->lane);
@@ -24471,8 +24469,8 @@ static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
     ptx_end(k);
 }
 
-/* Gives the choices of several sequences their slots, in the order in which they come: one warp, a lane for
-   each choice. */
+/* Assigns slots to the experts that several sequences have chosen, in the order of their first choices.
+   Returns the number of slots in use. Run by one warp, a lane for each choice. */
 static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24491,7 +24489,7 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     same = ptx_selp(k, lower, same, p);
     ptx_set(k, mates, same);
     ptx_end(k);
-    same = ptx_get(k, mates); /* lanes with the same expert; the lowest has the slot */
+    same = ptx_get(k, mates); /* lanes with the same expert: the slot is the lowest one's */
     x = ptx_sub(k, ptx_u32(0), same);
     same = ptx_and(k, same, x);
     lower = ptx_sub(k, same, ptx_u32(1)); /* lanes below it */
@@ -24502,7 +24500,7 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     count = ptx_as(ptx_popc(k, firsts), PTX_U32);
     x = ptx_and(k, firsts, lower);
     slot = ptx_as(ptx_popc(k, x), PTX_U32);
-    for (i = 0; i < f->slots * B; i += 32) { /* a sequence that has not chosen an expert gives it nothing */
+    for (i = 0; i < f->slots * B; i += 32) { /* the weight 0 for experts that a sequence has not chosen */
         x = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->slots * B - i));
         ptx_guard(k, x);
         ptx_st(k, PTX_F32, ptx_at(at, 4 * (1 + f->slots + i)), ptx_f32(0));
@@ -24512,7 +24510,7 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     e = ptx_ld(k, PTX_U32, ptx_at(at, cand));
     x = ptx_ld(k, PTX_F32, ptx_at(at, cand + 4 * PTXK__DEC_CHOICES));
     at = ptx_ptr_add(k, slots, slot, 4);
-    ptx_st(k, PTX_U32, ptx_at(at, 4), e); /* the same from all of them */
+    ptx_st(k, PTX_U32, ptx_at(at, 4), e); /* lanes with this slot store the same value */
     slot = ptx_mul(k, slot, ptx_u32(B));
     e = ptx_div(k, c->lane, ptx_u32(chosen)); /* the sequence */
     slot = ptx_add(k, slot, e);
@@ -24525,7 +24523,7 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     return count;
 }
 
-/* Chooses the experts of this layer, warp b for sequence b, when all scores are there. */
+/* Waits for all scores of this layer, chooses its experts (warp b for sequence b) and fills the slots. */
 static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24564,7 +24562,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_if(k, p);
     ptx_st(k, PTX_F32, ptx_at(at, weights + 4 * f->slots * B), x);
-    ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of one sequence */
+    ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of several: ptxk__dec_share_slots */
     ptx_end(k);
     ptx_end(k);
     if (B > 1) ptxk__dec_worker_barrier(c);
@@ -24577,7 +24575,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_comment(k, "the chosen experts");
 }
 
-/* Sets the variables of a kind of product. */
+/* Sets c->j and the words PTXK__J_ for a kind of product in the current layer. */
 static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24636,7 +24634,7 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptxk__dec_load_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
     if (f->slots) ptxk__dec_set_mixture(c, kind);
-    if (added) { /* the result will be multiplied by the weights of the norm that follows */
+    if (added) { /* the finisher multiplies the result by the next norm's weights */
         x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm) : f->layer_bytes);
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
@@ -24672,7 +24670,7 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptxk__job_put(c, PTX_U32, PTXK__J_EPOCH, x);
 }
 
-/* Computes the flags that this slice of x waits for. */
+/* Computes which flags to wait for before this slice of x is read. */
 static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24681,7 +24679,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_val layer = ptx_get(k, c->layer), columns = ptx_get(k, j->k), per;
     ptx_var flags, target;
     flags = ptx_var_new(k, ptx_u32(f->flags_x));
-    a = ptx_shr(k, kind, ptx_u32(1)); /* 0, 2, 4: 1 + 2 layer, 2 + 2 layer, 1 + 2 layers; the router as 2 */
+    a = ptx_shr(k, kind, ptx_u32(1)); /* kind 2 and the router read x one epoch later than kind 0 */
     p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
     if (f->slots) {
         q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__DEC_ROUTER));
@@ -24714,7 +24712,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     end = ptx_sub(k, end, first);
     w->ranges = 1;
     w->first[0] = first;
-    if (f->slots) { /* of a slot's slice: behind those of the shared expert and of lower slots */
+    if (f->slots) { /* a slot's tiles come after the shared expert's and lower slots' */
         a = ptx_get(k, j->slot);
         p = ptx_setp(k, PTX_LT, a, ptx_u32(f->slots));
         a = ptx_mad(k, a, ptx_u32(f->expert_tiles), ptx_u32(f->tiles[2]));
@@ -24728,7 +24726,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     w->step = kind;
 }
 
-/* Runs a product: this block's tiles of its slice, or of its slices in turn. */
+/* Runs a product: this block's tiles of its slice or, with more slices than blocks, of its slices in turn. */
 static void ptxk__dec_run_product(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24816,7 +24814,8 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
 
 /* -- decoder: the finisher warp -- */
 
-/* Stores a tile of x, or of silu(gate) * up, in the forms that the next product needs: a group of 32. */
+/* Stores a tile as input of the next product, a group of 32 in each form in use: x times gamma, and the sum
+   of the squares of x; or (gated) the activated gate times up. */
 static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx_val row, ptx_val x,
                               ptx_val gamma) {
     ptx_kernel *k = c->k;
@@ -24848,11 +24847,11 @@ static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx
     }
 }
 
-/* A tile that the finisher warp received: the words of the message, and one row of the tile for each lane. */
+/* A tile that the finisher warp received: the words of its message, and one row of the tile for each lane. */
 typedef struct ptxk__result {
     ptx_val kind, slices, slice, inside, gated, normed, epoch, stride, n, row, gamma, eps, keep;
     ptx_val parts, arrive, flag, y, bias[2];
-    ptx_var value[2][4], squares[4]; /* for gate and up, for each column */
+    ptx_var value[2][4], squares[4]; /* [gate, up][sequence]; [sequence] */
     ptx_var whole;                   /* 1: `value` is the sum of all slices */
 } ptxk__result;
 
@@ -24879,7 +24878,7 @@ static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val 
     r->bias[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
     r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
     r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(2));
-    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* products with a norm are even */
+    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* products after a norm are even */
     r->normed = ptx_setp(k, PTX_EQ, r->normed, ptx_u32(0));
     r->inside = ptx_setp(k, PTX_LT, c->lane, rows);
     at = ptx_ptr_add(k, m, c->lane, 4);
@@ -24901,7 +24900,7 @@ static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val 
     (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* the message has been read */
 }
 
-/* The address of a slice's partial result: its sums for this lane, and its sums of squares. */
+/* Returns the address of this lane's sums in a slice's partial result; *squares: of its sums of squares. */
 static ptx_val ptxk__dec_record(ptxk__dec_state *c, const ptxk__result *r, ptx_val slice, ptx_val record,
                                 ptx_val squares_at, ptx_val *squares) {
     ptx_val at = ptx_mul_wide(c->k, slice, record);
@@ -24910,7 +24909,7 @@ static ptx_val ptxk__dec_record(ptxk__dec_state *c, const ptxk__result *r, ptx_v
     return ptx_ptr_add(c->k, at, c->lane, 4);
 }
 
-/* Writes this slice's partial result to memory. Returns whether all the others are there already. */
+/* Writes this slice's partial result to memory. Returns whether it is the last slice to arrive. */
 static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, ptx_val at, ptx_val squares) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
@@ -24946,8 +24945,8 @@ static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, p
     return ptx_warp_uniform(k, last);
 }
 
-/* Joins the partial results of several slices: the last to arrive adds them up in their order; it still has
-   its own. */
+/* Writes this slice's partial result. The block whose slice arrives last adds up all slices in their order,
+   its own from registers, and sets r->whole. */
 static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -24978,7 +24977,7 @@ static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
         for (g = 0; g < 3; g++) {
             p = g == 2 ? squares : at;
             q = g == 0 ? others : ptx_and(k, others, g == 1 ? r->gated : r->normed);
-            x = ptx_ld_if(k, q, PTX_F32, /* 0 where the kind of product does not have it */
+            x = ptx_ld_if(k, q, PTX_F32, /* own: 0 where the kind of product has no such sum */
                           ptx_at(p, g == 2 ? 4 * b : 4 * PTXK__DEC_TILE * (g * B + b)), own[g][b]);
             old = ptx_get(k, sum[g]);
             x = ptx_op2(k, PTX_ADD, PTX_RN, x, old);
@@ -24989,8 +24988,8 @@ static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
     ptx_end(k);
 }
 
-/* Completes a column's sums: times the norm's factor, plus the bias, gated or added to x; stores and returns
-   the value. *passed: the next product takes it. */
+/* Completes sequence b's sum: times the norm factor, plus the bias, then activated (gate and up) or added to
+   x. Returns it; stores it in y, but for gate and up. *passed: a later product has it as input. */
 static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *r, uint32_t b,
                                         const ptx_val *bias, ptx_val y, ptx_val *passed) {
     ptx_kernel *k = c->k;
@@ -25033,7 +25032,7 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
     return x;
 }
 
-/* Merges the largest logit of a tile into the maximum of the sequence. */
+/* Merges the key of the tile's largest logit into the largest key of sequence b. */
 static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, uint32_t b, ptx_val x) {
     ptx_kernel *k = c->k;
     ptx_val at, key, best;
@@ -25048,7 +25047,7 @@ static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, 
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
 }
 
-/* Announces the tile: counts a tile of logits; of others sets the flag to the epoch. */
+/* Announces the tile: of logits, adds 1 to their count of tiles; else sets the tile's flag to the epoch. */
 static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
     ptx_kernel *k = c->k;
     ptx_val p, at;
@@ -25066,8 +25065,7 @@ static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
     ptx_end(k);
 }
 
-/* Finishes a tile whose slices are all in: computes its values and stores them in the forms that are
-   needed. */
+/* Finishes a tile whose slices have been added up: computes its values and stores them. */
 static void ptxk__dec_finish_tile(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, g;
@@ -25148,6 +25146,7 @@ static ptx_val ptxk__dec_info(ptxk__dec_state *c, uint32_t word) {
     return ptx_uniform(c->k, x);
 }
 
+/* Computes this block's share of the embedding: x, its sums of squares and the first product's input. */
 static void ptxk__dec_embed(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25245,7 +25244,7 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
 
 /* -- decoder: attention -- */
 
-/* The norm of a head of q or k: its weights, and the factor of the current head. */
+/* The norm of the heads of q or of k: its weights, and the factor of the current head. */
 typedef struct ptxk__head_norm {
     ptx_val gamma, factor;
 } ptxk__head_norm;
@@ -25281,7 +25280,7 @@ static ptx_val ptxk__dec_normed(ptxk__dec_state *c, ptx_val row, ptx_val e, cons
     return ptx_op2(k, PTX_MUL, PTX_RN, x, gamma);
 }
 
-/* The same, rotated by its position where it is one of rope_dims. */
+/* The same, rotated by the angle of `position` if e is below rope_dims. */
 static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx_val position,
                                  const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
@@ -25320,17 +25319,17 @@ static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx
     return ptx_get(k, out);
 }
 
-typedef struct ptxk__heads { /* attention of one part of one KV head of one sequence */
+typedef struct ptxk__heads { /* attention: one part of the keys of a sequence's KV head g */
     ptx_val sequence, g, split, splits, position, length, begin, end;
-    ptx_val q, part, state, factors; /* shared addresses; factors: of the norms of a tile's heads */
+    ptx_val q, part, state, factors; /* shared addresses; factors: norm factors of a tile's heads */
     ptx_val k_base, v_base;          /* of this layer, sequence and KV head */
     ptx_val qkv;                     /* of this sequence */
     ptx_val out;                     /* of this sequence */
-    ptx_val first;                   /* first head of the group in this tile */
+    ptx_val first;                   /* first head of this tile, in the group */
     ptx_val record;
 } ptxk__heads;
 
-/* Loads 8 elements of a key or value as f32. */
+/* Loads elements 8 chunk ... 8 chunk + 7 of row `key` as f32; zeros where p does not hold. */
 static void ptxk__dec_row8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p,
                            ptx_val *x) {
     ptx_kernel *k = c->k;
@@ -25345,8 +25344,8 @@ static void ptxk__dec_row8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_va
     }
 }
 
-/* Attends to the keys begin ... end - 1 for a tile of query heads; leaves the results of the warps in shared
-   memory. */
+/* Computes attention of a tile of query heads to keys begin ... end - 1; leaves each warp's result in shared
+   memory: a->part the sums, a->state the maxima and totals. */
 static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25407,7 +25406,7 @@ static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     has = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     own = ptx_mul(k, c->warp, ptx_u32(T * 8));
     own = ptx_ptr_add(k, a->state, own, 1);
-    for (h = 0; h < T; h++) { /* merges the groups of lanes */
+    for (h = 0; h < T; h++) { /* merges the results of the lanes of different keys */
         ptx_val out[8], pair[2];
         old = ptx_get(k, top[h]);
         most = ptxk_warp_reduce(k, PTX_MAX, old, f->lanes, 32);
@@ -25431,7 +25430,7 @@ static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     }
 }
 
-/* Merges n partial results (maximum, total, x) at strides. */
+/* Merges n partial results of the online softmax: (maximum, total) every state_step, x every `step` bytes. */
 static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
                            ptx_val step, ptx_val *most_out, ptx_val *total_out, ptx_val *x_out) {
     ptx_kernel *k = c->k;
@@ -25464,7 +25463,7 @@ static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val
     *x_out = ptx_get(k, sum);
 }
 
-/* The sum of weights beside the score `most`, with that of the head's sink. */
+/* Returns total, a sum of weights relative to the maximum `most`, plus the weight of the head's sink. */
 static ptx_val ptxk__dec_add_sink(ptxk__dec_state *c, ptx_val head, ptx_val most, ptx_val total) {
     ptx_kernel *k = c->k;
     ptx_val at = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, sinks)), PTX_GLOBAL), x;
@@ -25476,7 +25475,7 @@ static ptx_val ptxk__dec_add_sink(ptxk__dec_state *c, ptx_val head, ptx_val most
     return ptx_op2(k, PTX_ADD, PTX_RN, total, x);
 }
 
-/* Appends the new row of K and V, with all workers; visible to the block after its next barrier. */
+/* Appends the new row of K and V to the caches, with all workers; visible in the block after a barrier. */
 static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25486,7 +25485,7 @@ static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptxk__head_norm norm;
     row = ptx_mad(k, a->g, ptx_u32(d), ptx_u32(f->q_rows));
     row = ptx_ptr_add(k, a->qkv, row, 4);
-    if (f->d.head_norms) { /* each warp computes its own */
+    if (f->d.head_norms) { /* computed by every warp */
         norm.gamma = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
         norm.factor = ptxk__dec_head_factor(c, row);
     }
@@ -25503,8 +25502,8 @@ static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_end(k);
 }
 
-/* Stores element i (u32) of a sequence's attention output for the next product; a lane of a warp that has 32
-   consecutive elements. */
+/* Stores element i (u32) of the sequence's attention output as input of the next product. With whole_heads a
+   full warp has 32 consecutive elements. */
 static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25527,8 +25526,8 @@ static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__heads *a, 
     }
 }
 
-/* Opens a loop of the workers over n elements; where heads are whole groups n is a multiple of 32, and warps
-   stay converged. */
+/* Opens a loop of the workers over n elements and returns the thread's element. With whole_heads n is a
+   multiple of 32, and warps stay converged. */
 static ptx_val ptxk__dec_elements(ptxk__dec_state *c, uint32_t n) {
     ptx_kernel *k = c->k;
     ptx_val i;
@@ -25538,7 +25537,7 @@ static ptx_val ptxk__dec_elements(ptxk__dec_state *c, uint32_t n) {
     return ptx_add(k, i, c->lane);
 }
 
-/* The row in qkv of query head h (u32) of a tile; past the group: of its last head. */
+/* The row in qkv of query head h (u32) of a tile; past the group's heads: of its last head. */
 static ptx_val ptxk__dec_query(ptxk__dec_state *c, const ptxk__heads *a, ptx_val h) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25643,7 +25642,7 @@ static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
     ptx_end(k);
 }
 
-/* The last part of a head to arrive joins all parts and announces the head. */
+/* The block whose part of a KV head arrives last merges all parts and announces the head. */
 static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25873,7 +25872,7 @@ static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
     uint32_t b;
     stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
     most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
-    for (b = c->f->d.batch; b--;) { /* keeps the first cause of the first sequence */
+    for (b = c->f->d.batch; b--;) { /* backwards: the first sequence's first cause is set last */
         uint32_t none = 65536 - 256 * b;
         at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
         length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
@@ -25906,13 +25905,13 @@ static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(c->workspace, PTXK__REFUSED), PTX_RELAXED | PTX_GPU), x);
 }
 
-/* The inputs of the leader's decision, in its first thread. `first`: at the start, when nothing has been
+/* The inputs of the leader's decision, in its first thread. first: at the start, when nothing has been
    fed. */
 typedef struct ptxk__decision {
     int first;
     ptx_val state, prompt, stride, n, most, round, active;
-    ptx_val fed; /* position of the prompts that is fed next */
-    ptx_var still, need, over;
+    ptx_val fed;               /* index in the prompts of the token that is fed next */
+    ptx_var still, need, over; /* PTXK__ACTIVE, PTXK__NEED, PTXK__OVER of the decision */
 } ptxk__decision;
 
 /* The state of a sequence, and what may be fed to it next. */
@@ -25923,7 +25922,7 @@ typedef struct ptxk__sequence {
     ptx_var next, count; /* the next token; tokens written */
 } ptxk__sequence;
 
-/* Writes the chosen token for the host; the count, released after it, says that it is there. */
+/* Writes the chosen token for the host, then with st.release the count that publishes it. */
 static void ptxk__dec_write_token(ptxk__dec_state *c, const ptxk__decision *d, const ptxk__sequence *s,
                                   ptx_val token) {
     ptx_kernel *k = c->k;
@@ -25943,7 +25942,7 @@ static void ptxk__dec_write_token(ptxk__dec_state *c, const ptxk__decision *d, c
            x);
 }
 
-/* Determines how far a sequence is, and its next token: from the prompt, or the chosen one. */
+/* Finds a sequence's length and its next token: from the prompt, or the chosen one, which it writes. */
 static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val at, x, token;
@@ -25988,7 +25987,7 @@ static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, pt
 }
 
 /* Whether a sequence continues: fewer than n tokens were written, the last was no end token, there is a token
-   to feed, and room for it. */
+   to feed, and room for it. If only the room is missing, stores PTXK__FULL. */
 static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val x, y, p, q;
@@ -26012,7 +26011,7 @@ static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__deci
     return ptx_and(k, p, q);
 }
 
-/* Writes a sequence's words of the decision. */
+/* Decides about a sequence, and writes its words of the decision. */
 static void ptxk__dec_write_sequence(ptxk__dec_state *c, const ptxk__decision *d, uint32_t b) {
     ptx_kernel *k = c->k;
     ptxk__sequence s;
@@ -26101,8 +26100,8 @@ static void ptxk__dec_decide(ptxk__dec_state *c, int first) {
     ptx_st(k, PTX_U32, ptx_with(ptx_at(d.state, 0), PTX_RELEASE | PTX_SYS), x);
 }
 
-/* Block 0, after a token: waits for the logits or, where none are needed, for the last layer; chooses;
-   decides. wanted: rounds with logits, including this one. */
+/* Block 0, after each token: waits for the logits, or for the last layer if none are needed, chooses the
+   tokens and decides. wanted: counts the tokens that needed logits. */
 static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -26185,10 +26184,10 @@ static void ptxk__dec_start(ptx_module *m, const char *site, const ptxk__dec *f,
     ptx_ret(k);
 }
 
-/* Chooses the number of slices of each product: minimises the busiest block's work, in sixteenths of 32 rows
-   of 1024 weights. Weights have arrived when they are needed, but all blocks wait at once for x and for the
-   sums of slices, so a byte of these counts as seven. Warp `kind` decides for its kind, each lane tries one
-   number; the results go to shared memory. */
+/* Chooses each product's number of slices: the one with the least work of the busiest block, in sixteenths of
+   32 rows of 1024 weights (of Q4_K: 1152 bytes). The copies of weights run ahead, but all blocks wait for x
+   and for the sums of slices at the same time, so a byte of these counts as seven. Warp i decides for kind i,
+   its lanes try the numbers; the results go to shared memory. */
 static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -26218,7 +26217,7 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
         x = ptx_mov(k, ptx_u32(f->tiles[i]));
         items = ptxk_div_up(k, x, groups);
         items = ptx_mul(k, items, turns);
-        cost = ptx_mad(k, per, ptx_u32(16 * matrices), ptx_u32(5)); /* a tile itself: a third of a unit */
+        cost = ptx_mad(k, per, ptx_u32(16 * matrices), ptx_u32(5)); /* 5: the fixed cost of a tile */
         cost = ptx_mul(k, cost, items);
         x = ptx_mul(k, per, turns);
         x = ptx_mad(k, x, ptx_u32(7 * f->d.batch * (f->integers + f->numbers) / 1152), cost); /* x */
@@ -26254,6 +26253,7 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptxk__dec_worker_barrier(c);
 }
 
+/* Emits the second entry. A step is one product; attention runs before product 1, in the same step. */
 static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__dec_state c;
@@ -26332,7 +26332,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
             ptx_if(k, p);
             ptxk__dec_attention(&c);
             ptx_end(k);
-            for (i = 0; i <= last; i++) { /* exactly one applies: nothing is kept from before */
+            for (i = 0; i <= last; i++) { /* one branch runs: the last product's variables end here */
                 if (i < last) {
                     p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
                     ptx_if(k, p);
