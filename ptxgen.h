@@ -6324,7 +6324,7 @@ static ptx_val ptx__typed_value(ptx_kernel *k, const char *site, const char *wha
 
 /* -- memory -- */
 
-/* Push [base + offset] for an access of that many bytes. */
+/* Check and push the operand [base + offset] of an access of that many bytes. Returns 0 after an error. */
 static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes) {
     ptx_kernel *k = u->k;
     const char *site = u->site, *name = ptx__use_name(u);
@@ -6367,7 +6367,7 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     return 1;
 }
 
-/* The modifiers of an access: what the caller asked, the space of its address, the width of its vector. */
+/* The modifiers of an access: those that the caller gave, its state space, the width of its vector. */
 static ptx_mods ptx__space_mod(unsigned space) {
     return space == PTX_GENERIC || space > PTX_SHARED_CLUSTER ? 0 : PTX__M(11u + space);
 }
@@ -6379,7 +6379,7 @@ static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t by
     return mods;
 }
 
-/* The policy behind an access that has one. */
+/* Push the operand for the L2 cache policy if the access has one. Returns 0 after an error. */
 static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
     ptx_kernel *k = u->k;
     const char *site = u->site, *name = ptx__use_name(u);
@@ -6430,7 +6430,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
     mem = ptx__read_memory(k, address);
-    if (k->m->dependent_launch) mem.mods &= ~(PTX_NC & ~PTX__FAMILY); /* others may write after the start */
+    if (k->m->dependent_launch) mem.mods &= ~(PTX_NC & ~PTX__FAMILY); /* the previous grid may still write */
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form || !ptx__unguarded(k, site, "ld")) return;
@@ -6603,7 +6603,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
                            "elements of 0 bytes: every index would be the same place");
     by = ptx__materialize_address(k, site, &index);
-    if (by.kind == PTX__IMM) { /* the sum wraps like the address */
+    if (by.kind == PTX__IMM) { /* the sum wraps at the address's width */
         if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes))
             return PTX__REFUSE(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
                                (long long)by.bits, bytes);
@@ -6624,7 +6624,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return PTX__REFUSE(k, PTX_E_TYPE, site,
                            "an index is an integer of 32 bits, or of the %u of its address; this is %s%s",
                            ptx__fact(base.type)->bits, ptx__describe(by), ptx__cure(by, PTX_U32).s);
-    if (width < ptx__fact(base.type)->bits) { /* extended as the index's type says */
+    if (width < ptx__fact(base.type)->bits) { /* s32 is sign-extended, others are zero-extended */
         if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
         sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
                        ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
@@ -6634,7 +6634,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
 
-/* mov between one register and the parts of it */
+/* Check the types of a mov that packs n parts into one register, or unpacks it. Returns 0 after an error. */
 PTX__RARE int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                             const void *parts) {
     if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16))
@@ -6755,14 +6755,15 @@ PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, i
 
 static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
 
-/* The number behind a '$' at p, moved behind it; -1 for none. */
+/* Parse the number at *p, after a '$', and advance *p past it. Returns -1 if there is none. */
 static int ptx__placeholder(const char **p) {
     int n = -1;
     while (**p >= '0' && **p <= '9' && n < 1000) n = (n < 0 ? 0 : n) * 10 + (*(*p)++ - '0');
     return n;
 }
 
-/* Results of those types are made where out is not NULL. who, effect: of its form. */
+/* Record raw text with n operands. Creates `results` registers of the given types in out. kind: PTX__I_...;
+   who, effect: the facts of its form. Returns 0 after an error. */
 PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned who, unsigned effect,
                               const char *text, unsigned n, const ptx_val *src, unsigned results,
                               const ptx_type *types, ptx_val *out) {
@@ -6776,7 +6777,7 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         if (*p != '$' || *++p == '$') continue;
         dollar = p - 1;
         which = (unsigned)ptx__placeholder(&p);
-        if (which >= n + results) { /* none at all is -1 */
+        if (which >= n + results) { /* or no number: (unsigned)-1 */
             p = dollar;
             break;
         }
@@ -6831,7 +6832,7 @@ PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, u
     if (ptx__ready(k) && k->guard && (text[strspn(text, " \t\n")] == '{' || (end && strchr(end + 1, ';'))))
         ptx__fail(k, PTX_E_GUARD, site,
                   "a guard is for one instruction, and this text has a block or more of them");
-    /* a result may stand where an operand was */
+    /* out may overlap the operands, so it is cleared only after an error */
     if (!ptx__ready(k)
         || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__WHO_ANY, PTX__EFFECT_WAIT, text, n, operands, results,
                             types, out))
@@ -6875,7 +6876,7 @@ PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
 }
 
 #define PTX__ARGS_MAX 32
-/* A text that grows by formats: of calls, of at most PTX__ARGS_MAX arguments, and of tables of 512 labels. */
+/* Raw text under construction: a call with up to PTX__ARGS_MAX arguments, or a table of 512 labels. */
 typedef struct ptx__line {
     size_t used;
     char text[8000];
@@ -6888,8 +6889,8 @@ PTX__RARE void ptx__append_format(ptx__line *line, const char *format, ...) {
     va_end(args);
 }
 static unsigned ptx__bits_of(ptx_val v) { return ptx__fact((unsigned)ptx_type_of(v))->bits; }
-/* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
-   first argument where there is a result, else $0. No name of a caller has a $. */
+/* Begin a call: "{ .param .b32 $$a0; st.param.b32 [$$a0], $1; ...". The first argument is $1 if the call has
+   a result, else $0. $$ prints a '$', which no name of a caller contains. */
 PTX__RARE void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
     unsigned i, first = result != PTX_NONE;
     line->used = 0;
@@ -6899,7 +6900,7 @@ PTX__RARE void ptx__call_head(ptx__line *line, unsigned result, unsigned n, cons
                            ptx__bits_of(v[i]), i, first + i);
     if (result) ptx__append_format(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
-/* From the arguments of the call to the end; behind: what else the call names. */
+/* End a call: its argument list, `behind` (the prototype of an indirect call), the load of its result. */
 PTX__RARE void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *behind) {
     unsigned i;
     for (i = 0; i < n; i++) ptx__append_format(line, i ? ", $$a%u" : "$$a%u", i);
@@ -6930,7 +6931,7 @@ PTX__RARE int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, 
     return 1;
 }
 
-/* function: what is called, NULL for any whose address was taken. */
+/* Record a call and its callee. NULL: an indirect call, of any function whose address was taken. */
 PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *text, unsigned n,
                                    const ptx_val *v, unsigned result, const ptx_kernel *function) {
     ptx_val out = ptx__none();
@@ -6944,7 +6945,8 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
     return out;
 }
 
-/* Whether a function takes those arguments; its parameters are final from now on. */
+/* Check the arguments v against the function's parameters, which are final from now on, and give immediates
+   their types. Returns 0 after an error. */
 PTX__RARE int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                                     ptx_val *v) {
     uint32_t i;
@@ -7027,7 +7029,7 @@ PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
     return ptx__finish_call(k, site, line.text, n + 1, v, (unsigned)result, NULL);
 }
 
-/* Each conversion of a format beside its argument. */
+/* Check each conversion of a format against its argument. Returns 0 after an error. */
 PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *format, uint32_t n,
                                const ptx_val *v) {
     const char *p = format;
@@ -7041,7 +7043,7 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
             p++;
             continue;
         }
-        for (; *p && strchr("-+ #0123456789.*", *p); p++) used += *p == '*'; /* a width is an argument, too */
+        for (; *p && strchr("-+ #0123456789.*", *p); p++) used += *p == '*'; /* '*' takes an argument */
         for (; *p && strchr("hlLqjzt", *p); p++) longs += *p != 'h';
         kind = *p;
         if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
@@ -7087,7 +7089,7 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
         const ptx__operand o = ptx__read_handle(k, v[i]);
         const unsigned wide = ptx__fact(o.type)->bits;
         if (o.kind == PTX__IMM && o.type == PTX_NONE) v[i] = ptx__with_type(v[i], PTX_S32);
-        if (o.kind == PTX__IMM_FLOAT && o.type != PTX_F64) { /* widened, as a float of C */
+        if (o.kind == PTX__IMM_FLOAT && o.type != PTX_F64) { /* a C float, promoted to double */
             double value;
             memcpy(&value, &o.bits, sizeof value);
             v[i] = ptx_f64((double)(float)value);
@@ -7137,7 +7139,7 @@ PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address
     if (!ptx__ready(k)) return ptx__none();
     o = ptx__materialize_address(k, site, &v);
     if (!ptx__ready(k)) return ptx__none();
-    if (o.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
+    if (o.kind == PTX__PLACE_SYM) { /* convert the base, then add the offset */
         o = ptx__without_offset(o, &offset);
         v = ptx_cvta_(k, site, ptx__register_handle(&o));
         return ptx__ready(k) ? ptx_off(v, offset) : v;
@@ -7165,7 +7167,8 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* -- textures and surfaces -- */
 
-/* What an instruction for textures and surfaces takes, expanded: "=[d{uu}]{t}"; NULL for another one. */
+/* Expand the signature of a texture or surface instruction into `program`. Returns its source operands, such
+   as "=[d{uu}]{t}", and their number; NULL, and an error, for any other instruction. */
 PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_op_id op, const ptx_val *at,
                                            char *program, unsigned *sources) {
     unsigned results;
@@ -7179,7 +7182,7 @@ PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_
     return NULL;
 }
 
-/* A coordinate of the texture: an integer of any sign is one of s32. */
+/* A texture coordinate. Integer coordinates are s32: u32 and b32 are reinterpreted. */
 PTX__RARE ptx_val ptx__coordinate(ptx_val v, char slot) {
     const ptx_type has = ptx_type_of(v);
     return slot == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(v, PTX_S32) : v;
@@ -7218,8 +7221,8 @@ PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
     ptx_tex_(k, site, op, type, texture, n, at, out);
 }
 
-/* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
-   their count; 0 with the error set. */
+/* Fill list with a surface and its coordinates. A fourth coordinate is padding and repeats the third. Returns
+   the number of operands; 0 after an error. */
 PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
                                       uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
     char program[PTX__PROGRAM_MAX];
@@ -7241,7 +7244,7 @@ PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id 
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
     if (!count) return;
     ptx_opn_(k, site, op, outside, (ptx_type)ptx__as_bits(type), PTX_NONE, count, list, n, out);
-    if (ptx_type_bytes(type) == 1) type = PTX_U32; /* that of its register */
+    if (ptx_type_bytes(type) == 1) type = PTX_U32; /* bytes are loaded into 32-bit registers */
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx_as(out[i], type);
 }
 
@@ -7284,13 +7287,13 @@ PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uin
     ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
-/* From that row of an instruction on, the first for elements of that type, or NULL. */
+/* The first row of instruction op, from `row` on, that takes elements of that type; NULL: none. */
 static const ptx__row *ptx__row_of_type(const ptx__row *row, unsigned op, unsigned type) {
     for (; type < PTX__TYPE_COUNT && row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++)
         if (!ptx__types_of(row) || ptx__types_of(row) >> type & 1) return row;
     return NULL;
 }
-/* The same, and the lengths of its first four groups. */
+/* As ptx__row_of_type, for a matrix product. counts: the number of registers of d, a, b and c. */
 static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a_type, uint32_t counts[4]) {
     const char *p;
     unsigned group = 0;
@@ -7400,7 +7403,7 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 
 /* -- control flow -- */
 
-/* A guard belongs to one instruction: labels and scopes are none. */
+/* Refuse a pending guard before what is not one instruction: a label, a scope, a call. */
 PTX__APART static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
     return PTX__FAIL(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
@@ -7626,7 +7629,7 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
-    /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */
+    /* For the verifier, record a guarded branch to each label in turn. These are not printed. */
     form = ptx__get_form(k, site, PTX_BRX_EDGE, 0, 0, 0);
     line.used = 0;
     ptx__append_format(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
@@ -7673,7 +7676,7 @@ PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
     ptx_place_(k, site, label);
 }
 
-/* Cases that were not written go where the default does, or behind the switch. */
+/* Close a switch. Cases that were not written go to the default, or past the switch if there is none. */
 PTX__RARE void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s) {
     uint32_t i, missing = 0;
     ptx_label label = s->again;
@@ -7707,7 +7710,7 @@ PTX__RARE_API void ptx_comment_(ptx_kernel *k, const char *site, const char *tex
             k->m->names.at[i] = '?';
     i = k->guard; /* a comment is no instruction: the guard waits for the next */
     k->guard = 0;
-    /* Form 0 exists once the kernel has its end, so readers of a form need not test the kind. */
+    /* Form 0 exists when the verifier reads forms, so it may call ptx__form_of before it tests the kind. */
     ptx__commit_other(k, site, PTX__I_COMMENT, 0, at);
     k->guard = i;
 }
@@ -7720,24 +7723,24 @@ PTX__RARE_API void ptx_comment_(ptx_kernel *k, const char *site, const char *tex
 
 typedef struct ptx__graph {
     ptx__block *block;
-    uint32_t blocks, reached;         /* reached: how many a path from the entry leads to */
-    uint32_t *block_of_label, *order; /* order: reverse postorder -> block */
+    uint32_t blocks, reached;         /* reached: the number of blocks that are reachable from the entry */
+    uint32_t *block_of_label, *order; /* order: position in reverse postorder -> block */
     uint32_t *first_predecessor,
-        *predecessor;            /* of block b: from first_predecessor[b], below that of b + 1 */
-    uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its slot, in all classes */
+        *predecessor;            /* those of block b: from first_predecessor[b] to below that of b + 1 */
+    uint32_t bias[PTX__CLASSES]; /* slot, the number of a register among all: its word + bias of its class */
     uint32_t registers;
-    uint32_t *block_of_cut;      /* how many instructions that are not plain stand before -> block */
+    uint32_t *block_of_cut;      /* number of instructions before that are not plain (cuts) -> block */
     uint32_t *checked;           /* slot -> block + 1 in which a use was last checked */
-    uint32_t *sets;              /* slot -> last of module.sets + 1; NULL where nobody asks */
-    uint32_t *special, prefetch; /* see ptx__special_at */
-    uint32_t *stack, *mark;      /* for walks: a word a block */
-    /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
+    uint32_t *sets;              /* slot -> its list in module.sets, index + 1; NULL if no check needs it */
+    uint32_t *special, prefetch; /* see ptx__cut_blocks and ptx__special_at */
+    uint32_t *stack, *mark;      /* scratch: a word for each block */
+    /* Postdominators. The virtual exit is node number `blocks`. post_number 0: no path to an exit. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
 
 static uint32_t ptx__slot(const ptx__graph *g, uint32_t word) { return g->bias[PTX__TAG(word)] + word; }
 
-/* The operand behind that at w. */
+/* The operand after the one at w. */
 static const uint32_t *ptx__next_operand(const uint32_t *w) { return w + 1 + 2 * PTX__IS_LONG(*w); }
 /* The source operands of an instruction, up to *end. */
 static const uint32_t *ptx__sources(const ptx_kernel *k, const ptx__ins *ins, const uint32_t **end) {
@@ -7745,7 +7748,7 @@ static const uint32_t *ptx__sources(const ptx_kernel *k, const ptx__ins *ins, co
     *end = w + ins->count;
     return w + ins->results;
 }
-/* Form 0, of what is not plain, has no effect and is for any threads. */
+/* Labels and comments have form 0, whatever that is: its facts count only if the kind is PTX__I_PLAIN. */
 static const ptx__form *ptx__form_of(const ptx_kernel *k, const ptx__ins *ins) {
     return &k->m->forms.at[ins->form];
 }
@@ -7758,21 +7761,21 @@ static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     return *form->row->name ? form->row->name : form->who == PTX__WHO_CALL ? "a call" : "raw text";
 }
-/* Where a register is made, and the block of that. */
+/* Where a register is defined, and the block of its definition. */
 static const ptx__made *ptx__made_at(const ptx_kernel *k, uint32_t word) {
     return &k->made[PTX__TAG(word)].at[PTX__INDEX(word)];
 }
 static uint32_t ptx__home_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
     return g->block_of_cut[ptx__made_at(k, word)->cuts];
 }
-/* The defining instruction of a value; NULL of what is no register, and of a variable that is set again. */
+/* The defining instruction of a value; NULL if it is not a register, or a variable that is set again. */
 static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
     return PTX__TAG(word) < PTX__CLASSES && !g->sets[ptx__slot(g, word)]
                ? &k->ins.at[ptx__made_at(k, word)->instruction]
                : NULL;
 }
 
-/* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
+/* The next register that an instruction reads (which = 1) or writes (0); 0: no more. *at starts at 0. */
 PTX__RARE uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
     const uint32_t *w = k->words.at + ins->words;
     uint32_t end = which ? ins->count : ins->results, word;
@@ -7796,9 +7799,9 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-/* Cut the kernel into blocks, and list what the passes behind the definitions look at: the instructions that
-   are special by their form, and branches under a guard. Those of block b begin at its `special` and are less
-   than its `end`. */
+/* Divide the kernel into basic blocks, and list in g->special what the later passes look at: instructions
+   whose form is special, guarded branches and guarded exits. The entries of block b begin at index `special`
+   of the block and are below its `end`. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
     uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special, *of_cut = g->block_of_cut;
     ptx__block *b = g->block;
@@ -7834,7 +7837,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
     g->prefetch = n > 20000 ? listed : 0;
 }
 
-/* Special instruction number s. In a kernel that no cache holds, those behind it are fetched ahead. */
+/* Entry s of g->special. In a kernel too long for the cache, prefetches the instructions of later entries. */
 PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__graph *g, uint32_t s) {
     if (s + 16 < g->prefetch) {
         PTX__SOON(&k->ins.at[g->special[s + 16]]);
@@ -7854,13 +7857,13 @@ static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
         block->leaves = last->kind == PTX__I_LEAVE;
         block->guard = ptx__ends_block(last) ? last->guard : 0u;
         if (block->leaves && b && ptx__form_of(k, last)->row->op == PTX_RAW) {
-            block->leaves = 0; /* brx: as if the last label were taken when all others were not */
+            block->leaves = 0; /* brx: the last label is taken if no other is */
             block->next[0] = g->block[b - 1].next[1];
         }
     }
 }
 
-/* sets: whether the sets of variables are to be listed. */
+/* Build the blocks and edges of a kernel. sets: make room for the lists of the sets of variables, too. */
 static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     ptx_module *m = k->m;
     size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
@@ -7878,7 +7881,7 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     g->block = m->blocks.at;
-    g->block_of_cut = s + need; /* this and `special` need no zeroes */
+    g->block_of_cut = s + need; /* not zeroed, like `special` */
     g->special = g->block_of_cut + blocks;
     g->block_of_label = s, s += k->labels.count;
     g->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -7898,7 +7901,7 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     return 1;
 }
 
-/* Number the blocks that a path from the entry reaches, in reverse postorder. 0: none, the entry has 1. */
+/* Number the reachable blocks in reverse postorder from 1, the entry, on. Unreachable blocks have 0. */
 static void ptx__fill_order(ptx__graph *g) {
     uint32_t *stack = g->order + g->blocks, depth = 0, left = g->blocks, i;
     ptx__block *block = g->block;
@@ -7927,18 +7930,19 @@ static void ptx__fill_predecessors(ptx__graph *g) {
     for (i = 0; i < g->reached; i++)
         for (e = 0; e < 2; e++)
             if (g->block[g->order[i]].next[e]) fill[g->block[g->order[i]].next[e]]++;
-    for (i = 1; i <= g->blocks; i++) fill[i] += fill[i - 1]; /* fill[b]: where those of block b begin */
+    for (i = 1; i <= g->blocks; i++) fill[i] += fill[i - 1]; /* fill[b]: the first of block b */
     for (i = 0; i < g->reached; i++)
         for (e = 0; e < 2; e++)
             if (g->block[g->order[i]].next[e])
                 g->predecessor[fill[g->block[g->order[i]].next[e] - 1]++] = g->order[i];
-    /* now fill[b] is where those of block b end */
+    /* now fill[b] is the end of block b's predecessors */
 }
 
-/* Intervals: a dominates b when a's in .. out holds b's `in`. Sizes upwards, then places downwards. */
+/* Number the dominator tree: a dominates b if a.in <= b.in < a.out. Computes the sizes of subtrees in `out`,
+   then assigns the intervals from the root down. */
 static void ptx__number_dominators(ptx__graph *g) {
     ptx__block *block = g->block;
-    uint32_t *place = g->predecessor + 2 * (size_t)g->blocks; /* the next free place below each block */
+    uint32_t *place = g->predecessor + 2 * (size_t)g->blocks; /* block -> next free number in its interval */
     uint32_t i;
     for (i = 0; i < g->reached; i++) block[g->order[i]].out = 1;
     for (i = g->reached; i-- > 1;) block[block[g->order[i]].idom].out += block[g->order[i]].out;
@@ -7983,9 +7987,9 @@ static void ptx__fill_dominators(ptx__graph *g) {
     ptx__number_dominators(g);
 }
 
-/* Number the blocks backwards from the ends of the kernel. */
+/* Number the blocks that can reach an exit, in reverse postorder of the reversed graph. */
 static void ptx__fill_post_order(ptx__graph *g) {
-    uint32_t left = g->blocks + 1, end, i, *stack = g->stack, *at = g->post_depth; /* the depths come later */
+    uint32_t left = g->blocks + 1, end, i, *stack = g->stack, *at = g->post_depth; /* depths come later */
     for (i = 0; i < g->blocks; i++) at[i] = g->first_predecessor[i];
     for (end = 0; end < g->blocks; end++) {
         uint32_t depth = 0;
@@ -8052,7 +8056,7 @@ PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
     return low;
 }
 
-/* Every instruction is on a path from the entry, and no path runs off the end. */
+/* Check that every instruction is reachable and that no path runs off the end of the kernel. */
 static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i;
     ptx__fill_order(g);
@@ -8073,7 +8077,7 @@ static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     return PTX_E_NONE;
 }
 
-/* From every block a path leads to an end of the kernel, or a loop of a trap is meant. */
+/* Check that every block can reach an exit. An endless loop with a trap in it is taken as intended. */
 static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i, j;
     ptx__fill_post_order(g);
@@ -8081,7 +8085,7 @@ static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
     for (b = 0; b < g->blocks; b++)
         for (i = g->block[b].first; i < g->block[b].end && g->block[b].order && !g->post_number[b]; i++)
             if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP) return PTX_E_NONE;
-    for (b = 0; b < g->blocks; b++) { /* the head of the loop: a branch backwards leads there */
+    for (b = 0; b < g->blocks; b++) { /* find the loop's head, the target of a back edge */
         if (!g->block[b].order || g->post_number[b]) continue;
         for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++)
             if (g->block[g->predecessor[j]].order >= g->block[b].order) break;
@@ -8091,7 +8095,7 @@ static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
                       "no path leads from here to the end of the kernel: this loop has no way out");
 }
 
-/* The sets of a variable behind its declaration are chained, each instruction once. */
+/* Add instruction i of block b to the list of a variable's sets. Its declaration is not in the list. */
 static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
     ptx_module *m = k->m;
     ptx__set set;
@@ -8104,7 +8108,7 @@ static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i
     g->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* Instruction i of block b reads or sets a register: is its definition on every path to here? */
+/* Whether the definition of a register dominates block b, whose instruction i reads or sets it. */
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
     const uint32_t slot = ptx__slot(g, word);
     uint32_t in, home;
@@ -8116,7 +8120,7 @@ static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t
     return g->block[home].in <= in && in < g->block[home].out;
 }
 
-/* In the order of the text a definition stands before its uses: nobody has a handle before. */
+/* Check the listed uses. Within a block a definition precedes its uses: nobody has a handle before. */
 static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
     uint32_t b = 0;
     size_t e;
