@@ -7068,7 +7068,6 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
                      n);
 }
 
-/* Whether anything in the module has that name. */
 static int ptx__name_is_taken(const ptx_module *m, const char *name) {
     return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_SOME, name);
 }
@@ -7218,8 +7217,7 @@ PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
     ptx_tex_(k, site, op, type, texture, n, at, out);
 }
 
-/* Fill list with a surface and its coordinates. A fourth coordinate is padding and repeats the third. Returns
-   the number of operands; 0 after an error. */
+/* Fill list with a surface and its coordinates; a fourth repeats the third. Returns the count; 0: error. */
 PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
                                       uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
     char program[PTX__PROGRAM_MAX];
@@ -7737,7 +7735,6 @@ typedef struct ptx__graph {
 
 static uint32_t ptx__slot(const ptx__graph *g, uint32_t word) { return g->bias[PTX__TAG(word)] + word; }
 
-/* The operand after the one at w. */
 static const uint32_t *ptx__next_operand(const uint32_t *w) { return w + 1 + 2 * PTX__IS_LONG(*w); }
 /* The source operands of an instruction, up to *end. */
 static const uint32_t *ptx__sources(const ptx_kernel *k, const ptx__ins *ins, const uint32_t **end) {
@@ -7796,9 +7793,8 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-/* Divide the kernel into basic blocks, and list in g->special what the later passes look at: instructions
-   whose form is special, guarded branches and guarded exits. A block's entries begin at index block.special
-   and are below block.end. */
+/* Divide the kernel into basic blocks. g->special lists what later passes visit: instructions whose form is
+   special, guarded branches, guarded exits; those of a block from index block.special on, below block.end. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
     uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special, *of_cut = g->block_of_cut;
     ptx__block *b = g->block;
@@ -7935,7 +7931,7 @@ static void ptx__fill_predecessors(ptx__graph *g) {
     /* now fill[b] is the end of block b's predecessors */
 }
 
-/* Number the dominator tree by intervals: a dominates b if a.in <= b.in < a.out. First `out` is a size. */
+/* Number the dominator tree: a dominates b if a.in <= b.in < a.out. `out` holds the subtree's size first. */
 static void ptx__number_dominators(ptx__graph *g) {
     ptx__block *block = g->block;
     uint32_t *place = g->predecessor + 2 * (size_t)g->blocks; /* block -> next free number in its interval */
@@ -8166,7 +8162,7 @@ static unsigned ptx__call_bears(const ptx_kernel *k, uint32_t i) {
     return least;
 }
 
-/* The highest level of a block in which an instruction may stand: PTX__CLASS_BLOCK for bar.sync 0. */
+/* The highest level of a block in which an instruction may stand. 'G': a barrier for a number of warps. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
@@ -8203,12 +8199,14 @@ PTX__RARE void ptx__learn(ptx_kernel *k) {
    CLASS of a value: the largest group of threads in which it is uniform, PTX__CLASS_CLUSTER, _BLOCK, _GROUP
    (warpgroup), _WARP, or _LANE if the lanes of a warp may differ. A higher class is less uniform. Immediates
    and parameters of an entry have CLUSTER; thread ids, loads, atomics and results of calls have LANE. Other
-   results have the highest class of their operands, or less if their dependence on %tid.x is understood.
+   results have the highest class of their operands, or less if their dependence on %tid.x is understood. The
+   caller may assert a lower class: ptx_uniform() and the like.
 
    LEVEL of a block: which threads may execute it apart from the others. A branch whose condition has class C
    is divergent if C is above CLUSTER: the threads of one group take the same path, different groups may take
    different paths until they reconverge in the branch's immediate postdominator. The blocks in between are
-   control dependent on the branch, directly or through other branches, and have at least level C. At level
+   control dependent on the branch, directly or through other branches, and have at least level C. A guarded
+   ret is a branch to the exit, which is then its postdominator: all blocks that follow depend on it. At level
    WARP the warps may arrive apart, but the lanes of a warp arrive together: an instruction for a whole warp
    may stand in a block of level WARP or less, a barrier of the block in one of level BLOCK or less.
 
@@ -8434,7 +8432,6 @@ static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32
     return x;
 }
 
-/* The facts of the operand at w of instruction i in block b. */
 static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
     ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const int memory = PTX__TAG(*w) == PTX__W_MEM;
@@ -8464,14 +8461,14 @@ static unsigned ptx__true_where(const ptx__form *form) {
     return PTX__LESS | PTX__MORE;
 }
 
-/* Whether it divides a value that may be negative. In one row, -32 / 32 is -1, but -31 / 32 rounds to 0. */
+/* Whether it divides a value that may be negative: it rounds toward 0, so -32 / 32 is -1, -31 / 32 is 0. */
 static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
     return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
 }
 
 /* The class of an operation on x[0], derived from %tid.x (see ptx__uniform.tid), and x[1], its words at w:
-   warp or warpgroup if all threads of each row of 32 or 128 get the same result. rows: the result changes
-   only at multiples of this. In a 2D or 3D block the length of a row must be a multiple of 32 or 128, too. */
+   WARP or GROUP if the result changes only at multiples of 32 or 128 threads (rows: of how many), and the
+   rows of a 2D or 3D block are such a multiple long, too. A block of undeclared shape is taken as 1D. */
 PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
                                        const uint32_t *w) {
     const unsigned op = form->row->op, where = op == PTX_SETP ? ptx__true_where(form) : 0u;
@@ -8485,7 +8482,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
         rows = number ? n + (above ? 1u : 0u) : (uint64_t)1 << x[1].zeros;
         if (x[1].class_ > class_) class_ = x[1].class_;
         if (number && x[0].tid & PTX__TID_SELF && !x[0].shift && k->need[0] && rows >= k->need[0])
-            return PTX__CLASS_CLUSTER; /* the bound is past the block */
+            return PTX__CLASS_CLUSTER; /* all threads are below it */
     } else if (!number)
         return PTX__CLASS_LANE;
     else if (op == PTX_SHR || op == PTX_BFE)
@@ -8498,7 +8495,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
     return c > class_ ? c : class_;
 }
 
-/* The flags of tid that its sum with x keeps: x is uniform in a warp (warpgroup), a multiple of 32 (128). */
+/* The flags that tid + x keeps: those for a warp (warpgroup) if x is uniform there, a multiple of 32 (128). */
 static uint8_t ptx__tid_plus(const ptx__uniform *tid, const ptx__uniform *x, unsigned zeros) {
     uint8_t left = tid->shift ? 0 : tid->tid & (PTX__TID_WARP | PTX__TID_GROUP);
     if (x->class_ > PTX__CLASS_GROUP || zeros < 7) left &= (uint8_t)~PTX__TID_GROUP;
@@ -8552,7 +8549,6 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     r->zeros = (uint8_t)(zeros < PTX__ZEROS_MOST ? zeros : PTX__ZEROS_MOST);
 }
 
-/* The facts of the result of instruction i in block b. */
 static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
     const ptx__form *form = ptx__form_of(u->k, ins);
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
@@ -8572,7 +8568,7 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
         x[n] = ptx__operand_class(u, w, i, b);
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
     }
-    if (form->result == PTX__RESULT_LANE_OF) { /* uniform in the warp if the lane number is */
+    if (form->result == PTX__RESULT_LANE_OF) { /* shfl.idx: uniform in the warp if the lane is */
         r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : (unsigned)PTX__CLASS_WARP;
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
@@ -8633,8 +8629,8 @@ static uint32_t ptx__next_needed(ptx__uniformity *u, uint32_t i) {
     return 32 * word + ptx__lowest_bit(bits);
 }
 
-/* The nearest postdominator of b, itself included, that has not been raised to this level; halves the path.
-   skip: block -> itself if it has not, else one of its postdominators. */
+/* The nearest postdominator of b, or b itself, that has not been raised to the level. skip: block -> itself
+   if it has not been raised, else a block on the way to that one. */
 static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
     while (skip[b] != b) {
         skip[b] = skip[skip[b]];
@@ -8721,7 +8717,6 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
     }
 }
 
-/* Describe the root of a difference between threads, for messages. */
 PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
     const ptx__ins *ins = &k->ins.at[root - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results;
@@ -8786,7 +8781,6 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     return PTX_E_NONE;
 }
 
-/* The checks of each collective instruction. */
 static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
     ptx__check_convergence, ptx__check_barrier};
 
@@ -9205,8 +9199,7 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
 
 /* -- verify: register pressure --
    The live range of a register in a block begins after its first write, or with the block if it is read
-   before; it ends with the last use, or with the block if a path leads on to a read. The registers that are
-   live at an instruction are summed up. */
+   before, and ends with its last use, or with the block if a path leads on to a read. */
 
 typedef struct ptx__lives {
     const ptx_kernel *k;
@@ -9297,7 +9290,7 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
 
 /* -- verify: the list of checks -- */
 
-/* The order matters: each check relies on those before it. */
+/* In this order: each relies on those before it. */
 static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
     ptx__check_paths,      ptx__check_definitions, ptx__check_ends,
     ptx__check_uniformity, ptx__check_copies,      ptx__check_products,
@@ -9336,10 +9329,9 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     return ptx__verify_with(k, &g);
 }
 
-/* Find recursive functions by a depth-first search of the call graph: `reached` is 1 while a function is on
-   the stack and 2 after that. A call of a function on the stack, or of a recursive one, makes the caller
-   recursive: `recursive` is that instruction + 1. ptx__learn is called when all callees are known, so that it
-   does not recurse deeply. Returns whether there is a recursive function. */
+/* Find recursive functions by a depth-first search of the call graph. `reached` is 1 while a function is on
+   the stack and 2 after that; `recursive` is the call, + 1, of a function on the stack or of a recursive one.
+   ptx__learn is called in postorder, so that it does not recurse deeply. Returns whether there are any. */
 PTX__RARE int ptx__find_recursion(ptx_module *m) {
     uint32_t i, depth = 0, *stack, taken = 0;
     int found = 0;
@@ -9830,7 +9822,6 @@ PTX__RARE char *ptx__print_files(ptx_module *m, char *p) {
     return p;
 }
 
-/* Print the definition of a variable of the module. */
 PTX__RARE char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     const ptx__variable *v = &m->variables.at[index];
     uint32_t size = ptx_type_bytes((ptx_type)v->type), i, part = size > 8 ? 8 : size;
@@ -10069,11 +10060,11 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
    the coefficients of a polynomial, are one '$'. The first half of the coefficients of an f64 polynomial have
    21 bits each, which an instruction holds as an immediate. The parameters of a formula are x, y, z, w, v, u,
    p in this order; its results are r, s and q. A text that begins with '!' becomes a function of the module,
-   one with '~' exists in f32 only; a digit after that is the number of operands and means that a caller may
-   name the formula. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials:
-   minimax ones with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and
-   Payne and Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps
-   behind rcp, rsqrt, lg2 and ex2. */
+   one with '~' is for f32 only; a digit after that is the number of operands, if callers may name the
+   formula. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones
+   with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and
+   Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp,
+   rsqrt, lg2 and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -10481,7 +10472,6 @@ static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
     return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
 }
 
-/* The f32 or f64 with these bits, as a double. */
 static double ptx__float_of_bits(uint64_t bits, int single) {
     uint32_t low = (uint32_t)bits;
     double v;
