@@ -8461,7 +8461,7 @@ static unsigned ptx__true_where(const ptx__form *form) {
     return PTX__LESS | PTX__MORE;
 }
 
-/* Whether it divides a value that may be negative: it rounds toward 0, so -32 / 32 is -1, -31 / 32 is 0. */
+/* Whether it divides a value that may be negative: -32 / 32 is -1, -31 / 32 is 0, two quotients in one row. */
 static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
     return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
 }
@@ -8495,7 +8495,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
     return c > class_ ? c : class_;
 }
 
-/* The flags that tid + x keeps: those for a warp (warpgroup) if x is uniform there, a multiple of 32 (128). */
+/* The flags that tid + x keeps: WARP (GROUP) if x is uniform in a warp (warpgroup) with 5 (7) low zeros. */
 static uint8_t ptx__tid_plus(const ptx__uniform *tid, const ptx__uniform *x, unsigned zeros) {
     uint8_t left = tid->shift ? 0 : tid->tid & (PTX__TID_WARP | PTX__TID_GROUP);
     if (x->class_ > PTX__CLASS_GROUP || zeros < 7) left &= (uint8_t)~PTX__TID_GROUP;
