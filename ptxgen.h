@@ -8461,7 +8461,7 @@ static unsigned ptx__true_where(const ptx__form *form) {
     return PTX__LESS | PTX__MORE;
 }
 
-/* Whether it divides a value that may be negative: -32 / 32 is -1, -31 / 32 is 0, two quotients in one row. */
+/* Whether it divides a value that may be negative: -32 / 32 is -1, but -31 / 32, in the same row, is 0. */
 static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
     return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
 }
