@@ -6323,7 +6323,7 @@ static ptx_val ptx__typed_value(ptx_kernel *k, const char *site, const char *wha
 
 /* -- memory -- */
 
-/* Push [base + offset] for an access of that many bytes. */
+/* Check and push the operand [base + offset] of an access of that many bytes. Returns 0 after an error. */
 static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t bytes) {
     ptx_kernel *k = u->k;
     const char *site = u->site, *name = ptx__use_name(u);
@@ -6366,7 +6366,7 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     return 1;
 }
 
-/* The modifiers of an access: what the caller asked, the space of its address, the width of its vector. */
+/* The modifiers of an access: those that the caller gave, its state space, the width of its vector. */
 static ptx_mods ptx__space_mod(unsigned space) {
     return space == PTX_GENERIC || space > PTX_SHARED_CLUSTER ? 0 : PTX__M(11u + space);
 }
@@ -6378,7 +6378,7 @@ static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t by
     return mods;
 }
 
-/* The policy behind an access that has one. */
+/* Push the operand for the L2 cache policy if the access has one. Returns 0 after an error. */
 static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
     ptx_kernel *k = u->k;
     const char *site = u->site, *name = ptx__use_name(u);
@@ -6429,7 +6429,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     for (i = 0; out && i < n && n <= 8; i++) out[i] = ptx__none();
     if (!ptx__ready(k) || !ptx__vector_ok(k, site, type, n, out)) return;
     mem = ptx__read_memory(k, address);
-    if (k->m->dependent_launch) mem.mods &= ~(PTX_NC & ~PTX__FAMILY); /* others may write after the start */
+    if (k->m->dependent_launch) mem.mods &= ~(PTX_NC & ~PTX__FAMILY); /* the previous grid may still write */
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
     if (!form || !ptx__unguarded(k, site, "ld")) return;
@@ -6602,7 +6602,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
                            "elements of 0 bytes: every index would be the same place");
     by = ptx__materialize_address(k, site, &index);
-    if (by.kind == PTX__IMM) { /* the sum wraps like the address */
+    if (by.kind == PTX__IMM) { /* the sum wraps at the address's width */
         if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes))
             return PTX__REFUSE(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
                                (long long)by.bits, bytes);
@@ -6623,7 +6623,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
         return PTX__REFUSE(k, PTX_E_TYPE, site,
                            "an index is an integer of 32 bits, or of the %u of its address; this is %s%s",
                            ptx__fact(base.type)->bits, ptx__describe(by), ptx__cure(by, PTX_U32).s);
-    if (width < ptx__fact(base.type)->bits) { /* extended as the index's type says */
+    if (width < ptx__fact(base.type)->bits) { /* s32 is sign-extended, others are zero-extended */
         if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
         sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
                        ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
@@ -6633,7 +6633,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
 
-/* mov between one register and the parts of it */
+/* Check the types of a mov that packs n parts into one register, or unpacks it. Returns 0 after an error. */
 PTX__RARE int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                             const void *parts) {
     if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16))
@@ -6754,14 +6754,14 @@ PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, i
 
 static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
 
-/* The number behind a '$' at p, moved behind it; -1 for none. */
+/* Parse the number at *p, after a '$', and advance *p past it. Returns -1 if there is none. */
 static int ptx__placeholder(const char **p) {
     int n = -1;
     while (**p >= '0' && **p <= '9' && n < 1000) n = (n < 0 ? 0 : n) * 10 + (*(*p)++ - '0');
     return n;
 }
 
-/* Results of those types are made where out is not NULL. who, effect: of its form. */
+/* Record raw text; makes registers of the given types in out. who, effect: of its form. 0: after an error. */
 PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned who, unsigned effect,
                               const char *text, unsigned n, const ptx_val *src, unsigned results,
                               const ptx_type *types, ptx_val *out) {
@@ -6775,7 +6775,7 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         if (*p != '$' || *++p == '$') continue;
         dollar = p - 1;
         which = (unsigned)ptx__placeholder(&p);
-        if (which >= n + results) { /* none at all is -1 */
+        if (which >= n + results) { /* or no number: (unsigned)-1 */
             p = dollar;
             break;
         }
@@ -6830,7 +6830,7 @@ PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, u
     if (ptx__ready(k) && k->guard && (text[strspn(text, " \t\n")] == '{' || (end && strchr(end + 1, ';'))))
         ptx__fail(k, PTX_E_GUARD, site,
                   "a guard is for one instruction, and this text has a block or more of them");
-    /* a result may stand where an operand was */
+    /* out may overlap the operands, so it is cleared only after an error */
     if (!ptx__ready(k)
         || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__WHO_ANY, PTX__EFFECT_WAIT, text, n, operands, results,
                             types, out))
@@ -6874,7 +6874,7 @@ PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
 }
 
 #define PTX__ARGS_MAX 32
-/* A text that grows by formats: of calls, of at most PTX__ARGS_MAX arguments, and of tables of 512 labels. */
+/* Raw text under construction: a call with up to PTX__ARGS_MAX arguments, or a table of 512 labels. */
 typedef struct ptx__line {
     size_t used;
     char text[8000];
@@ -6887,8 +6887,8 @@ PTX__RARE void ptx__append_format(ptx__line *line, const char *format, ...) {
     va_end(args);
 }
 static unsigned ptx__bits_of(ptx_val v) { return ptx__fact((unsigned)ptx_type_of(v))->bits; }
-/* "{ .param .b32 $a0; st.param.b32 [$a0], v1; ... " up to the call, as raw text, where $$ is a $ and $1 the
-   first argument where there is a result, else $0. No name of a caller has a $. */
+/* Begin a call: "{ .param .b32 $$a0; st.param.b32 [$$a0], $1; ...". The first argument is $1 if the call has
+   a result, else $0. $$ prints a '$', which no name of a caller contains. */
 PTX__RARE void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
     unsigned i, first = result != PTX_NONE;
     line->used = 0;
@@ -6898,7 +6898,7 @@ PTX__RARE void ptx__call_head(ptx__line *line, unsigned result, unsigned n, cons
                            ptx__bits_of(v[i]), i, first + i);
     if (result) ptx__append_format(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
-/* From the arguments of the call to the end; behind: what else the call names. */
+/* End a call: its argument list, `behind` (the prototype of an indirect call), the load of its result. */
 PTX__RARE void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *behind) {
     unsigned i;
     for (i = 0; i < n; i++) ptx__append_format(line, i ? ", $$a%u" : "$$a%u", i);
@@ -6929,7 +6929,7 @@ PTX__RARE int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, 
     return 1;
 }
 
-/* function: what is called, NULL for any whose address was taken. */
+/* Record a call and its callee. NULL: an indirect call, of any function whose address was taken. */
 PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *text, unsigned n,
                                    const ptx_val *v, unsigned result, const ptx_kernel *function) {
     ptx_val out = ptx__none();
@@ -6943,7 +6943,7 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
     return out;
 }
 
-/* Whether a function takes those arguments; its parameters are final from now on. */
+/* Check the arguments v and give immediates the parameters' types. The parameters are final from now on. */
 PTX__RARE int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                                     ptx_val *v) {
     uint32_t i;
@@ -7026,7 +7026,7 @@ PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
     return ptx__finish_call(k, site, line.text, n + 1, v, (unsigned)result, NULL);
 }
 
-/* Each conversion of a format beside its argument. */
+/* Check each conversion of a format against its argument. Returns 0 after an error. */
 PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *format, uint32_t n,
                                const ptx_val *v) {
     const char *p = format;
@@ -7040,7 +7040,7 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
             p++;
             continue;
         }
-        for (; *p && strchr("-+ #0123456789.*", *p); p++) used += *p == '*'; /* a width is an argument, too */
+        for (; *p && strchr("-+ #0123456789.*", *p); p++) used += *p == '*'; /* '*' takes an argument */
         for (; *p && strchr("hlLqjzt", *p); p++) longs += *p != 'h';
         kind = *p;
         if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
@@ -7067,7 +7067,6 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
                      n);
 }
 
-/* Whether anything in the module has that name. */
 static int ptx__name_is_taken(const ptx_module *m, const char *name) {
     return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_SOME, name);
 }
@@ -7086,7 +7085,7 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
         const ptx__operand o = ptx__read_handle(k, v[i]);
         const unsigned wide = ptx__fact(o.type)->bits;
         if (o.kind == PTX__IMM && o.type == PTX_NONE) v[i] = ptx__with_type(v[i], PTX_S32);
-        if (o.kind == PTX__IMM_FLOAT && o.type != PTX_F64) { /* widened, as a float of C */
+        if (o.kind == PTX__IMM_FLOAT && o.type != PTX_F64) { /* a C float, promoted to double */
             double value;
             memcpy(&value, &o.bits, sizeof value);
             v[i] = ptx_f64((double)(float)value);
@@ -7136,7 +7135,7 @@ PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address
     if (!ptx__ready(k)) return ptx__none();
     o = ptx__materialize_address(k, site, &v);
     if (!ptx__ready(k)) return ptx__none();
-    if (o.kind == PTX__PLACE_SYM) { /* that of the block, and then the offset */
+    if (o.kind == PTX__PLACE_SYM) { /* convert the base, then add the offset */
         o = ptx__without_offset(o, &offset);
         v = ptx_cvta_(k, site, ptx__register_handle(&o));
         return ptx__ready(k) ? ptx_off(v, offset) : v;
@@ -7164,7 +7163,7 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* -- textures and surfaces -- */
 
-/* What an instruction for textures and surfaces takes, expanded: "=[d{uu}]{t}"; NULL for another one. */
+/* The source operands of a texture or surface instruction, "=[d{uu}]{t}"; NULL after an error. */
 PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_op_id op, const ptx_val *at,
                                            char *program, unsigned *sources) {
     unsigned results;
@@ -7178,7 +7177,7 @@ PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_
     return NULL;
 }
 
-/* A coordinate of the texture: an integer of any sign is one of s32. */
+/* A texture coordinate. Integer coordinates are s32: u32 and b32 are reinterpreted. */
 PTX__RARE ptx_val ptx__coordinate(ptx_val v, char slot) {
     const ptx_type has = ptx_type_of(v);
     return slot == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(v, PTX_S32) : v;
@@ -7217,8 +7216,7 @@ PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
     ptx_tex_(k, site, op, type, texture, n, at, out);
 }
 
-/* A surface and its coordinates, as many as stand in braces; of four the last repeats the third. Returns
-   their count; 0 with the error set. */
+/* Fill list with a surface and its coordinates; a fourth repeats the third. Returns the count; 0: error. */
 PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
                                       uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
     char program[PTX__PROGRAM_MAX];
@@ -7240,7 +7238,7 @@ PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id 
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
     if (!count) return;
     ptx_opn_(k, site, op, outside, (ptx_type)ptx__as_bits(type), PTX_NONE, count, list, n, out);
-    if (ptx_type_bytes(type) == 1) type = PTX_U32; /* that of its register */
+    if (ptx_type_bytes(type) == 1) type = PTX_U32; /* bytes are loaded into 32-bit registers */
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx_as(out[i], type);
 }
 
@@ -7283,13 +7281,13 @@ PTXGEN_API void ptx_ldmatrix_(ptx_kernel *k, const char *site, ptx_op_id op, uin
     ptx_opn_(k, site, op, 0, PTX_NONE, PTX_NONE, 1, &row, n > 4 ? UINT32_MAX : n, out);
 }
 
-/* From that row of an instruction on, the first for elements of that type, or NULL. */
+/* The first row of instruction op, from `row` on, that takes elements of that type; NULL: none. */
 static const ptx__row *ptx__row_of_type(const ptx__row *row, unsigned op, unsigned type) {
     for (; type < PTX__TYPE_COUNT && row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++)
         if (!ptx__types_of(row) || ptx__types_of(row) >> type & 1) return row;
     return NULL;
 }
-/* The same, and the lengths of its first four groups. */
+/* As ptx__row_of_type, for a matrix product. counts: the number of registers of d, a, b and c. */
 static const ptx__row *ptx__mma_row(const ptx__row *row, unsigned op, unsigned a_type, uint32_t counts[4]) {
     const char *p;
     unsigned group = 0;
@@ -7399,7 +7397,7 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 
 /* -- control flow -- */
 
-/* A guard belongs to one instruction: labels and scopes are none. */
+/* Refuse a pending guard before what is not one instruction: a label, a scope, a call. */
 PTX__APART static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
     return PTX__FAIL(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
@@ -7625,7 +7623,7 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
     ptx__branch_unless(k, site, p, otherwise);
-    /* Edges for the verifier: as if each label were tried in turn. Nothing of them is printed. */
+    /* For the verifier, record a guarded branch to each label in turn. These are not printed. */
     form = ptx__get_form(k, site, PTX_BRX_EDGE, 0, 0, 0);
     line.used = 0;
     ptx__append_format(&line, "$$B%u: .branchtargets ", (unsigned)k->ins.count);
@@ -7672,7 +7670,7 @@ PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
     ptx_place_(k, site, label);
 }
 
-/* Cases that were not written go where the default does, or behind the switch. */
+/* Close a switch. Cases that were not written go to the default, or past the switch if there is none. */
 PTX__RARE void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s) {
     uint32_t i, missing = 0;
     ptx_label label = s->again;
@@ -7706,7 +7704,7 @@ PTX__RARE_API void ptx_comment_(ptx_kernel *k, const char *site, const char *tex
             k->m->names.at[i] = '?';
     i = k->guard; /* a comment is no instruction: the guard waits for the next */
     k->guard = 0;
-    /* Form 0 exists once the kernel has its end, so readers of a form need not test the kind. */
+    /* Form 0 exists when the verifier reads forms, so it may call ptx__form_of before it tests the kind. */
     ptx__commit_other(k, site, PTX__I_COMMENT, 0, at);
     k->guard = i;
 }
@@ -7719,24 +7717,23 @@ PTX__RARE_API void ptx_comment_(ptx_kernel *k, const char *site, const char *tex
 
 typedef struct ptx__graph {
     ptx__block *block;
-    uint32_t blocks, reached;         /* reached: how many a path from the entry leads to */
-    uint32_t *block_of_label, *order; /* order: reverse postorder -> block */
+    uint32_t blocks, reached;         /* reached: the number of blocks that are reachable from the entry */
+    uint32_t *block_of_label, *order; /* order: position in reverse postorder -> block */
     uint32_t *first_predecessor,
-        *predecessor;            /* of block b: from first_predecessor[b], below that of b + 1 */
-    uint32_t bias[PTX__CLASSES]; /* a register's word + bias of its class = its slot, in all classes */
+        *predecessor;            /* those of block b: from first_predecessor[b] to below that of b + 1 */
+    uint32_t bias[PTX__CLASSES]; /* slot, the number of a register among all: its word + bias of its class */
     uint32_t registers;
-    uint32_t *block_of_cut;      /* how many instructions that are not plain stand before -> block */
+    uint32_t *block_of_cut;      /* number of instructions before that are not plain (cuts) -> block */
     uint32_t *checked;           /* slot -> block + 1 in which a use was last checked */
-    uint32_t *sets;              /* slot -> last of module.sets + 1; NULL where nobody asks */
-    uint32_t *special, prefetch; /* see ptx__special_at */
-    uint32_t *stack, *mark;      /* for walks: a word a block */
-    /* Postdominators. The node behind all ends has the number `blocks`; post_number 0: no path to an end. */
+    uint32_t *sets;              /* slot -> its list in module.sets, index + 1; NULL if no check needs it */
+    uint32_t *special, prefetch; /* see ptx__cut_blocks and ptx__special_at */
+    uint32_t *stack, *mark;      /* scratch: a word for each block */
+    /* Postdominators. The virtual exit is node number `blocks`. post_number 0: no path to an exit. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
 
 static uint32_t ptx__slot(const ptx__graph *g, uint32_t word) { return g->bias[PTX__TAG(word)] + word; }
 
-/* The operand behind that at w. */
 static const uint32_t *ptx__next_operand(const uint32_t *w) { return w + 1 + 2 * PTX__IS_LONG(*w); }
 /* The source operands of an instruction, up to *end. */
 static const uint32_t *ptx__sources(const ptx_kernel *k, const ptx__ins *ins, const uint32_t **end) {
@@ -7744,7 +7741,7 @@ static const uint32_t *ptx__sources(const ptx_kernel *k, const ptx__ins *ins, co
     *end = w + ins->count;
     return w + ins->results;
 }
-/* Form 0, of what is not plain, has no effect and is for any threads. */
+/* Labels and comments have form 0, whatever that is: its facts count only if the kind is PTX__I_PLAIN. */
 static const ptx__form *ptx__form_of(const ptx_kernel *k, const ptx__ins *ins) {
     return &k->m->forms.at[ins->form];
 }
@@ -7757,21 +7754,21 @@ static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     return *form->row->name ? form->row->name : form->who == PTX__WHO_CALL ? "a call" : "raw text";
 }
-/* Where a register is made, and the block of that. */
+/* Where a register is defined, and the block of its definition. */
 static const ptx__made *ptx__made_at(const ptx_kernel *k, uint32_t word) {
     return &k->made[PTX__TAG(word)].at[PTX__INDEX(word)];
 }
 static uint32_t ptx__home_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
     return g->block_of_cut[ptx__made_at(k, word)->cuts];
 }
-/* The defining instruction of a value; NULL of what is no register, and of a variable that is set again. */
+/* The defining instruction of a value; NULL if it is not a register, or a variable that is set again. */
 static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
     return PTX__TAG(word) < PTX__CLASSES && !g->sets[ptx__slot(g, word)]
                ? &k->ins.at[ptx__made_at(k, word)->instruction]
                : NULL;
 }
 
-/* The registers that an instruction reads (which = 1) or writes (which = 0), one by one: *at starts at 0. */
+/* The next register that an instruction reads (which = 1) or writes (0); 0: no more. *at starts at 0. */
 PTX__RARE uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
     const uint32_t *w = k->words.at + ins->words;
     uint32_t end = which ? ins->count : ins->results, word;
@@ -7795,9 +7792,8 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-/* Cut the kernel into blocks, and list what the passes behind the definitions look at: the instructions that
-   are special by their form, and branches under a guard. Those of block b begin at its `special` and are less
-   than its `end`. */
+/* Divide the kernel into basic blocks. g->special lists what later passes visit: instructions whose form is
+   special, guarded branches, guarded exits; those of a block from index block.special on, below block.end. */
 static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
     uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special, *of_cut = g->block_of_cut;
     ptx__block *b = g->block;
@@ -7833,7 +7829,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
     g->prefetch = n > 20000 ? listed : 0;
 }
 
-/* Special instruction number s. In a kernel that no cache holds, those behind it are fetched ahead. */
+/* Entry s of g->special. In a kernel too long for the cache, prefetches the instructions of later entries. */
 PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__graph *g, uint32_t s) {
     if (s + 16 < g->prefetch) {
         PTX__SOON(&k->ins.at[g->special[s + 16]]);
@@ -7853,13 +7849,13 @@ static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
         block->leaves = last->kind == PTX__I_LEAVE;
         block->guard = ptx__ends_block(last) ? last->guard : 0u;
         if (block->leaves && b && ptx__form_of(k, last)->row->op == PTX_RAW) {
-            block->leaves = 0; /* brx: as if the last label were taken when all others were not */
+            block->leaves = 0; /* brx: the last label is taken if no other is */
             block->next[0] = g->block[b - 1].next[1];
         }
     }
 }
 
-/* sets: whether the sets of variables are to be listed. */
+/* Build the blocks and edges of a kernel. sets: make room for the lists of the sets of variables, too. */
 static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     ptx_module *m = k->m;
     size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
@@ -7877,7 +7873,7 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     g->block = m->blocks.at;
-    g->block_of_cut = s + need; /* this and `special` need no zeroes */
+    g->block_of_cut = s + need; /* not zeroed, like `special` */
     g->special = g->block_of_cut + blocks;
     g->block_of_label = s, s += k->labels.count;
     g->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
@@ -7897,7 +7893,7 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     return 1;
 }
 
-/* Number the blocks that a path from the entry reaches, in reverse postorder. 0: none, the entry has 1. */
+/* Number the reachable blocks in reverse postorder from 1, the entry, on. Unreachable blocks have 0. */
 static void ptx__fill_order(ptx__graph *g) {
     uint32_t *stack = g->order + g->blocks, depth = 0, left = g->blocks, i;
     ptx__block *block = g->block;
@@ -7926,18 +7922,18 @@ static void ptx__fill_predecessors(ptx__graph *g) {
     for (i = 0; i < g->reached; i++)
         for (e = 0; e < 2; e++)
             if (g->block[g->order[i]].next[e]) fill[g->block[g->order[i]].next[e]]++;
-    for (i = 1; i <= g->blocks; i++) fill[i] += fill[i - 1]; /* fill[b]: where those of block b begin */
+    for (i = 1; i <= g->blocks; i++) fill[i] += fill[i - 1]; /* fill[b]: the first of block b */
     for (i = 0; i < g->reached; i++)
         for (e = 0; e < 2; e++)
             if (g->block[g->order[i]].next[e])
                 g->predecessor[fill[g->block[g->order[i]].next[e] - 1]++] = g->order[i];
-    /* now fill[b] is where those of block b end */
+    /* now fill[b] is the end of block b's predecessors */
 }
 
-/* Intervals: a dominates b when a's in .. out holds b's `in`. Sizes upwards, then places downwards. */
+/* Number the dominator tree: a dominates b if a.in <= b.in < a.out. `out` holds the subtree's size first. */
 static void ptx__number_dominators(ptx__graph *g) {
     ptx__block *block = g->block;
-    uint32_t *place = g->predecessor + 2 * (size_t)g->blocks; /* the next free place below each block */
+    uint32_t *place = g->predecessor + 2 * (size_t)g->blocks; /* block -> next free number in its interval */
     uint32_t i;
     for (i = 0; i < g->reached; i++) block[g->order[i]].out = 1;
     for (i = g->reached; i-- > 1;) block[block[g->order[i]].idom].out += block[g->order[i]].out;
@@ -7982,9 +7978,9 @@ static void ptx__fill_dominators(ptx__graph *g) {
     ptx__number_dominators(g);
 }
 
-/* Number the blocks backwards from the ends of the kernel. */
+/* Number the blocks that can reach an exit, in reverse postorder of the reversed graph. */
 static void ptx__fill_post_order(ptx__graph *g) {
-    uint32_t left = g->blocks + 1, end, i, *stack = g->stack, *at = g->post_depth; /* the depths come later */
+    uint32_t left = g->blocks + 1, end, i, *stack = g->stack, *at = g->post_depth; /* depths come later */
     for (i = 0; i < g->blocks; i++) at[i] = g->first_predecessor[i];
     for (end = 0; end < g->blocks; end++) {
         uint32_t depth = 0;
@@ -8051,7 +8047,7 @@ PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
     return low;
 }
 
-/* Every instruction is on a path from the entry, and no path runs off the end. */
+/* Check that every instruction is reachable and that no path runs off the end of the kernel. */
 static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i;
     ptx__fill_order(g);
@@ -8072,7 +8068,7 @@ static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     return PTX_E_NONE;
 }
 
-/* From every block a path leads to an end of the kernel, or a loop of a trap is meant. */
+/* Check that every block can reach an exit. An endless loop with a trap in it is taken as intended. */
 static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
     uint32_t b, i, j;
     ptx__fill_post_order(g);
@@ -8080,7 +8076,7 @@ static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
     for (b = 0; b < g->blocks; b++)
         for (i = g->block[b].first; i < g->block[b].end && g->block[b].order && !g->post_number[b]; i++)
             if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP) return PTX_E_NONE;
-    for (b = 0; b < g->blocks; b++) { /* the head of the loop: a branch backwards leads there */
+    for (b = 0; b < g->blocks; b++) { /* find the loop's head, the target of a back edge */
         if (!g->block[b].order || g->post_number[b]) continue;
         for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++)
             if (g->block[g->predecessor[j]].order >= g->block[b].order) break;
@@ -8090,7 +8086,7 @@ static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
                       "no path leads from here to the end of the kernel: this loop has no way out");
 }
 
-/* The sets of a variable behind its declaration are chained, each instruction once. */
+/* Add instruction i of block b to the list of a variable's sets. Its declaration is not in the list. */
 static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
     ptx_module *m = k->m;
     ptx__set set;
@@ -8103,7 +8099,7 @@ static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i
     g->sets[slot] = (uint32_t)m->sets.count;
 }
 
-/* Instruction i of block b reads or sets a register: is its definition on every path to here? */
+/* Whether the definition of a register dominates block b, whose instruction i reads or sets it. */
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
     const uint32_t slot = ptx__slot(g, word);
     uint32_t in, home;
@@ -8115,7 +8111,7 @@ static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t
     return g->block[home].in <= in && in < g->block[home].out;
 }
 
-/* In the order of the text a definition stands before its uses: nobody has a handle before. */
+/* Check the listed uses. Within a block a definition precedes its uses: nobody has a handle before. */
 static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
     uint32_t b = 0;
     size_t e;
@@ -8132,12 +8128,12 @@ static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: calls --
-   A function bears what its instructions do: the highest class of threads that may come to a call of it apart
-   from each other. Found out once a function, see ptx__find_recursion. */
+   `bears` is the highest level (see uniformity) of a block in which an instruction may stand. That of a call
+   is the lowest of the callee's instructions; it is computed once a function, see ptx__find_recursion. */
 
 static void ptx__learn(ptx_kernel *k);
 
-/* The function that instruction i calls; PTX__ANY_CALLEE for one of those whose address is known. */
+/* The function that instruction i calls; PTX__ANY_CALLEE for an indirect call. */
 static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     size_t low = 0, high = k->calls.count / 2;
     while (high - low > 1) {
@@ -8150,7 +8146,7 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     return k->calls.count ? k->calls.at[2 * low + 1] : PTX__ANY_CALLEE;
 }
 
-/* What a call bears: of one through a pointer, what all functions bear whose address was taken. */
+/* `bears` of a call; of an indirect call, the lowest of all functions whose address was taken. */
 static unsigned ptx__call_bears(const ptx_kernel *k, uint32_t i) {
     const uint32_t callee = ptx__callee(k, i), any = callee == PTX__ANY_CALLEE;
     const uint32_t end = any ? k->m->used : callee + 1;
@@ -8165,7 +8161,7 @@ static unsigned ptx__call_bears(const ptx_kernel *k, uint32_t i) {
     return least;
 }
 
-/* The highest class of threads that may come to an instruction apart from each other. */
+/* The highest level of a block in which an instruction may stand. 'G': a barrier for a number of warps. */
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
@@ -8174,7 +8170,7 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__WHO_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
     case PTX__WHO_GROUP: return PTX__CLASS_GROUP;
     case PTX__WHO_WARP: return PTX__CLASS_WARP;
-    case PTX__WHO_MEMBERS: /* the mask of all lanes is for a warp; which lanes another names, a run shows */
+    case PTX__WHO_MEMBERS: /* a full mask is for the warp; any other is taken as right */
         return ins->count >= 3 && PTX__IS_INTEGER(end[-3]) && end[-2] == 0xffffffffu ? PTX__CLASS_WARP
                                                                                      : PTX__CLASS_LANE;
     case PTX__WHO_CALL: return ptx__call_bears(k, (uint32_t)(ins - k->ins.at));
@@ -8182,7 +8178,7 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     }
 }
 
-/* A call that leads back to k is left out here. */
+/* Compute k->bears and, before it, that of the functions that k calls. A recursive call counts as no call. */
 PTX__RARE void ptx__learn(ptx_kernel *k) {
     uint32_t i;
     if (k->known) return;
@@ -8199,45 +8195,51 @@ PTX__RARE void ptx__learn(ptx_kernel *k) {
 }
 
 /* -- verify: uniformity --
-   A value is uniform in the cluster, in the block, in a warpgroup or in a warp, or it differs from lane to
-   lane: its class. Ids of threads, loads, atomics and results of calls differ; parameters and immediates are
-   the same everywhere; the result of any other instruction has the class of the operand that differs most.
+   CLASS of a value: the largest group of threads in which it is uniform, PTX__CLASS_CLUSTER, _BLOCK, _GROUP
+   (warpgroup), _WARP, or _LANE if the lanes of a warp may differ. A higher class is less uniform. Immediates
+   and parameters of an entry have CLUSTER; thread ids, loads, atomics and results of calls have LANE. Other
+   results have the highest class of their operands, or less if their dependence on %tid.x is understood. The
+   caller may assert a lower class: ptx_uniform() and the like.
 
-   A branch whose condition differs is divergent: the threads take different paths until its nearest
-   postdominator, where they meet again. Every block on those paths is control dependent on the branch and has
-   at least the level that is the class of the condition: the threads of a cluster, block, warpgroup or warp
-   may come to it apart. An instruction for all threads of a warp needs a level of at most PTX__CLASS_WARP, a
-   barrier of the block PTX__CLASS_BLOCK, and so on.
+   LEVEL of a block: which threads may execute it apart from the others. A branch whose condition has class C
+   is divergent if C is above CLUSTER: the threads of one group take the same path, different groups may take
+   different paths until they reconverge in the branch's immediate postdominator. The blocks in between are
+   control dependent on the branch, directly or through other branches, and have at least level C. A guarded
+   ret is a branch to the exit, which is then its postdominator: all blocks that follow depend on it. At level
+   WARP the warps may arrive apart, but the lanes of a warp arrive together: an instruction for a whole warp
+   may stand in a block of level WARP or less, a barrier of the block in one of level BLOCK or less.
 
-   What is written at a level and read at a lower one has at least the class of that level: its readers have
-   written it in different rounds of a loop or on different paths, or have kept what a variable was before.
+   TEMPORAL DIVERGENCE. A register that is written in a block of level C and read in one of a lower level has
+   at least class C: its readers wrote it in different iterations of a loop or on different paths, or did not
+   write it and kept the old value of a variable.
 
-   mark_needed marks the conditions on which an instruction for threads together depends, and what they are
-   made of: little of most kernels. propagate goes over these in the order of the text, where definitions
-   stand before uses, and raises levels behind each branch. It does so again where something changed that has
-   been read already: a variable, or the level of an earlier block. Classes and levels only rise, so that this
-   ends. */
+   ALGORITHM. ptx__mark_needed marks the branch conditions that decide who executes a collective instruction,
+   and the instructions that compute them: little of most kernels. ptx__propagate visits these in text order,
+   where definitions precede uses, computes classes, and raises the levels of the blocks that are control
+   dependent on each divergent branch. It is repeated while it changes what it has read before: the class of a
+   variable, or the level of an earlier block. Classes and levels only rise, so this ends. Then
+   ptx__check_convergence compares each collective instruction with the level of its block. */
 
-#define PTX__TID_WARP 1u
+#define PTX__TID_WARP 1u /* flags of ptx__uniform.tid */
 #define PTX__TID_GROUP 2u
-#define PTX__TID_SELF 4u /* %tid.x and nothing else */
-#define PTX__ZEROS_MOST 7u
+#define PTX__TID_SELF 4u /* exactly %tid.x */
+#define PTX__ZEROS_MOST 7u /* low zero bits that are counted: multiples of 128 suffice */
 
 typedef struct ptx__uniformity {
     ptx_kernel *k;
     ptx__graph *g;
-    ptx__uniform *value;             /* of needed registers; the first is of none */
-    uint32_t *index;                 /* slot -> where in value; 0: not needed */
-    uint32_t *level, *branch;        /* block -> level; the branch that gave it, + 1 */
-    uint32_t *raised, pass;          /* block -> the pass that raised its level last; this pass */
+    ptx__uniform *value;             /* facts of the needed registers; value[0] stands for all others */
+    uint32_t *index;                 /* slot -> index in value; 0: not needed */
+    uint32_t *level, *branch;        /* block -> its level; the branch that raised it, + 1 */
+    uint32_t *raised, pass;          /* block -> the last pass that raised its level; the current pass */
     uint32_t *condition;             /* block -> the class of its branch's condition so far */
-    uint32_t *condition_root;        /* and where that begins to differ */
-    uint32_t *skip[PTX__CLASS_LANE]; /* of each level above CLUSTER: see ptx__not_raised */
-    uint32_t *needed;                /* a bit an instruction */
-    uint32_t *matters;               /* block -> itself, where its level matters; see ptx__mark_needed */
-    uint32_t *together, count;       /* the instructions for threads together */
-    uint32_t *work;                  /* a stack of registers */
-    uint32_t effort;                 /* steps that are left to ptx__limit_level */
+    uint32_t *condition_root;        /* block -> the root of that condition, see ptx__uniform */
+    uint32_t *skip[PTX__CLASS_LANE]; /* for each level above CLUSTER, block -> see ptx__not_raised */
+    uint32_t *needed;                /* one bit for each instruction */
+    uint32_t *matters;               /* block -> 1 if its level matters; see ptx__mark_needed */
+    uint32_t *together, count;       /* the collective instructions */
+    uint32_t *work;                  /* stack of the registers whose definitions are to be marked */
+    uint32_t effort;                 /* steps that ptx__limit_level may still take */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
@@ -8256,7 +8258,7 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     u->k = k;
     u->g = g;
     u->value = m->uniform.at;
-    u->index = g->checked; /* nobody asks for that any more */
+    u->index = g->checked; /* reused: definitions are checked */
     u->level = s, s += blocks;
     u->branch = s, s += blocks;
     u->raised = s, s += blocks;
@@ -8274,7 +8276,7 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     return 1;
 }
 
-/* What is known of a register: nothing is of one that is not needed. */
+/* The facts of a register; of one that is not needed, value[0], which has class CLUSTER. */
 static ptx__uniform *ptx__uniform_of(ptx__uniformity *u, uint32_t word) {
     return &u->value[u->index[ptx__slot(u->g, word)]];
 }
@@ -8297,7 +8299,7 @@ static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t b, uint32
     if (ins->guard) ptx__mark_register(u, ins->guard, depth);
     for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
-/* Mark what the registers on the stack are made of. */
+/* Mark all instructions from which the registers on the stack are computed: the backward slice. */
 static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
     const ptx__set *sets = u->k->m->sets.at;
     uint32_t set;
@@ -8309,9 +8311,9 @@ static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
     }
 }
 
-/* Mark what the guards of instructions for threads together are made of, operands that must be uniform, and
-   the conditions of branches on which a block depends whose level matters: one with such an instruction or
-   with one that is needed. */
+/* Mark the backward slices of the guards of collective instructions and of operands that must be uniform.
+   Then mark those of the conditions of branches on which a block whose level matters is control dependent: a
+   block with a collective instruction or a marked one, as its level adds to the class of what it writes. */
 static void ptx__mark_needed(ptx__uniformity *u) {
     const ptx_kernel *k = u->k;
     const ptx__graph *g = u->g;
@@ -8323,7 +8325,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
             const int plain = ins->kind == PTX__I_PLAIN;
-            if (plain ? !form->who : !g->prefetch) continue; /* long: all, lest it go back for some */
+            if (plain ? !form->who : !g->prefetch) continue; /* long kernels: all branches now */
             if (plain) u->together[u->count++] = i;
             u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
@@ -8332,10 +8334,10 @@ static void ptx__mark_needed(ptx__uniformity *u) {
                 for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, *w, &depth);
             }
         }
-        ptx__mark_definitions(u, depth); /* at once, as long as what stands near is at hand */
+        ptx__mark_definitions(u, depth); /* per block, while its definitions are in the cache */
         depth = 0;
     }
-    for (; marked && !g->prefetch; round++) { /* nearest: the nearest postdominator whose level matters */
+    for (; marked && !g->prefetch; round++) { /* nearest: block -> nearest postdominator that matters */
         nearest[g->blocks] = g->blocks;
         for (i = 1; i < g->post_reached; i++) {
             b = g->post_order[i];
@@ -8344,7 +8346,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
         for (i = 1, marked = 0; i < g->post_reached; i++) {
             const ptx__block *block = &g->block[b = g->post_order[i]];
             const uint32_t guard = PTX__PREDICATE(block->guard), stop = g->post_depth[g->post_idom[b]];
-            int depends = round > 16; /* rather than more rounds */
+            int depends = round > 16; /* then mark all that are left */
             if (!block->guard || (u->matters[b] && u->index[ptx__slot(g, guard)])) continue;
             for (e = 0; e < 2; e++) {
                 s = block->next[e];
@@ -8362,12 +8364,12 @@ static void ptx__mark_needed(ptx__uniformity *u) {
     u->value[0].asserted = 0;
 }
 
-/* The class of what is the same in each row of `threads` threads. */
+/* The class of a value that is uniform in each row of `threads` consecutive threads. */
 static unsigned ptx__class_of_rows(uint32_t threads) {
     return threads % 128 == 0 ? PTX__CLASS_GROUP : threads % 32 == 0 ? PTX__CLASS_WARP : PTX__CLASS_LANE;
 }
 
-/* The class of a special register. Of the ids of threads a declared shape of the block says more. */
+/* The class of a special register: that of the table, or a lower one by the declared block and cluster. */
 PTX__RARE unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     const uint32_t *need = k->need;
     if (which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
@@ -8390,8 +8392,8 @@ static uint8_t ptx__low_zeros(uint64_t n) {
     return zeros;
 }
 
-/* The highest level of a variable's sets from which a path leads to block b, into x: of an `if` and its else
-   each may set the variable for itself. In very long kernels it gives up. */
+/* Lower x's level to the highest of the variable's sets from which a path leads to block b: a set in one
+   branch of an `if` does not matter to a read in the other. Does nothing when the effort is used up. */
 PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__uniform *x) {
     const ptx__graph *g = u->g;
     uint32_t depth = 0, from = b, e, set, by = ptx__home_of(u->k, g, word);
@@ -8414,7 +8416,8 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint3
     }
 }
 
-/* A register as instruction i of block b reads it. */
+/* The facts of a register as instruction i of block b reads it. A set earlier in b decides the class of a
+   variable; otherwise a level above that of b raises it (temporal divergence). */
 static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
     const uint32_t slot = ptx__slot(u->g, word);
     ptx__uniform *of = &u->value[u->index[slot]], x = *of;
@@ -8428,7 +8431,6 @@ static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32
     return x;
 }
 
-/* The operand at w of instruction i, in block b. */
 static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
     ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const int memory = PTX__TAG(*w) == PTX__W_MEM;
@@ -8438,7 +8440,7 @@ static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, ui
     x.root = i + 1;
     if (PTX__IS_INTEGER(word)) x.zeros = ptx__low_zeros(w[1]);
     if (memory && PTX__TAG(word) == PTX__W_PARAM && u->k->function)
-        x.class_ = PTX__CLASS_LANE; /* each its own */
+        x.class_ = PTX__CLASS_LANE; /* parameters of a function differ */
     if (PTX__TAG(word) == PTX__W_SPECIAL) {
         x.class_ = (uint8_t)ptx__special_class(u->k, PTX__INDEX(word));
         if (PTX__INDEX(word) == PTX_TID_X) x.tid = PTX__TID_WARP | PTX__TID_GROUP | PTX__TID_SELF;
@@ -8448,7 +8450,7 @@ static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, ui
     return x;
 }
 
-/* What makes a comparison true: less, equal, more. */
+/* The outcomes of a comparison for which it is true: a < b, a = b, a > b. */
 enum { PTX__LESS = 1, PTX__EQUAL = 2, PTX__MORE = 4 };
 static unsigned ptx__true_where(const ptx__form *form) {
     static const uint8_t by[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6}; /* in the order of the modifiers */
@@ -8458,13 +8460,14 @@ static unsigned ptx__true_where(const ptx__form *form) {
     return PTX__LESS | PTX__MORE;
 }
 
-/* Whether it is a division of what may be less than 0: the quotient 0 is that of nearly two rows. */
+/* Whether it divides a value that may be negative: -32 / 32 is -1, but -31 / 32, in the same row, is 0. */
 static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
     return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
 }
 
-/* The class of an operation on x[0], which is %tid.x as ptx__uniform says, and x[1], whose words are w: that
-   is the same for threads in rows of 32 or 128. */
+/* The class of an operation on x[0], derived from %tid.x (see ptx__uniform.tid), and x[1], its words at w:
+   WARP or GROUP if the result changes only at multiples of 32 or 128 threads (rows: of how many), and the
+   rows of a 2D or 3D block are such a multiple long, too. A block of undeclared shape is taken as 1D. */
 PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
                                        const uint32_t *w) {
     const unsigned op = form->row->op, where = op == PTX_SETP ? ptx__true_where(form) : 0u;
@@ -8478,7 +8481,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
         rows = number ? n + (above ? 1u : 0u) : (uint64_t)1 << x[1].zeros;
         if (x[1].class_ > class_) class_ = x[1].class_;
         if (number && x[0].tid & PTX__TID_SELF && !x[0].shift && k->need[0] && rows >= k->need[0])
-            return PTX__CLASS_CLUSTER; /* all threads of the block */
+            return PTX__CLASS_CLUSTER; /* all threads are below it */
     } else if (!number)
         return PTX__CLASS_LANE;
     else if (op == PTX_SHR || op == PTX_BFE)
@@ -8491,7 +8494,7 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
     return c > class_ ? c : class_;
 }
 
-/* What of %tid.x is left in a sum with x. */
+/* The flags that tid + x keeps: WARP (GROUP) if x is uniform in a warp (warpgroup) with 5 (7) low zeros. */
 static uint8_t ptx__tid_plus(const ptx__uniform *tid, const ptx__uniform *x, unsigned zeros) {
     uint8_t left = tid->shift ? 0 : tid->tid & (PTX__TID_WARP | PTX__TID_GROUP);
     if (x->class_ > PTX__CLASS_GROUP || zeros < 7) left &= (uint8_t)~PTX__TID_GROUP;
@@ -8499,7 +8502,7 @@ static uint8_t ptx__tid_plus(const ptx__uniform *tid, const ptx__uniform *x, uns
     return left;
 }
 
-/* What the result of an operation on x[0] .., their words at w, keeps of %tid.x and of low zeros. */
+/* Set in r how a result derives from %tid.x, and its low zero bits. x: the operands; w: their words. */
 static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, const uint32_t *w,
                                ptx__uniform *r) {
     const ptx_mods mods = form->asked & ~PTX__FAMILY;
@@ -8545,14 +8548,13 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     r->zeros = (uint8_t)(zeros < PTX__ZEROS_MOST ? zeros : PTX__ZEROS_MOST);
 }
 
-/* The result of instruction i in block b. */
 static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
     const ptx__form *form = ptx__form_of(u->k, ins);
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
     ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
     unsigned n = 0, narrower;
     r.root = i + 1;
-    switch (form->result) { /* whatever the operands are */
+    switch (form->result) { /* independent of the operands */
     case PTX__RESULT_LANE: r.class_ = PTX__CLASS_LANE; return r;
     case PTX__RESULT_UNI_WARP: r.class_ = PTX__CLASS_WARP; return r;
     case PTX__RESULT_UNI_BLOCK:
@@ -8565,7 +8567,7 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
         x[n] = ptx__operand_class(u, w, i, b);
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
     }
-    if (form->result == PTX__RESULT_LANE_OF) { /* the value of one lane, where all ask for the same */
+    if (form->result == PTX__RESULT_LANE_OF) { /* shfl.idx: uniform in the warp if the lane is */
         r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : (unsigned)PTX__CLASS_WARP;
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
@@ -8579,7 +8581,7 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
     return r;
 }
 
-/* The classes of what instruction i of block b writes: whether a variable changed that was read before. */
+/* Update the facts of what instruction i of block b writes. 1: a variable changed that has been read. */
 static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *w = u->k->words.at + ins->words, *end = w + ins->results;
@@ -8606,27 +8608,28 @@ static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
             x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
         else if (!ins->guard)
             x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
-        else if (made.class_ > x->last_class) /* behind a guard it may be what it was before */
+        else if (made.class_ > x->last_class) /* a guarded set may keep the old value */
             x->last_class = made.class_, x->last_root = made.root;
     }
     return again;
 }
 
-/* The number of the lowest bit, by a product that has another top for each. */
+/* The index of the lowest bit that is set, by a de Bruijn multiplication. */
 static uint32_t ptx__lowest_bit(uint32_t bits) {
     static const uint8_t number[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
                                        31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
     return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
 }
 
-/* The next needed instruction from i on; ins.count behind the last. */
+/* The next needed instruction from i on; ins.count after the last. */
 static uint32_t ptx__next_needed(ptx__uniformity *u, uint32_t i) {
     uint32_t word = i / 32, bits = u->needed[word] & 0xffffffffu << i % 32;
     while (!bits) bits = u->needed[++word];
     return 32 * word + ptx__lowest_bit(bits);
 }
 
-/* The nearest postdominator of b, itself included, that has not been raised to this level. */
+/* The nearest postdominator of b, or b itself, that has not been raised to the level. skip: block -> itself
+   if it has not been raised, else a block on the way to that one. */
 static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
     while (skip[b] != b) {
         skip[b] = skip[skip[b]];
@@ -8635,9 +8638,10 @@ static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
     return b;
 }
 
-/* The branch at the end of block `from` diverges at that level: raise the blocks that are control dependent
-   on it, and on branches in there. A block is raised once to each level, and to all below it with it; so the
-   search at the highest level finds all that is new at any. Whether one of them stands before the branch. */
+/* The branch at the end of block `from` is divergent at that level. Raise the blocks that are control
+   dependent on it, and on the branches of these in turn: from each successor up the postdominator tree to
+   below the branch's immediate postdominator. Blocks that have the level are skipped. Returns whether a block
+   up to `from` in the text was raised. */
 static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
     const ptx__graph *g = u->g;
     uint32_t *stack = g->stack, depth = 0, *skip = u->skip[level - 1];
@@ -8645,7 +8649,7 @@ static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) 
     stack[depth++] = from;
     while (depth) {
         uint32_t b = stack[--depth], e, stop, below;
-        if (!g->post_number[b]) continue; /* in a loop that only a trap ends */
+        if (!g->post_number[b]) continue; /* no path to an exit: a loop with a trap */
         stop = g->post_depth[g->post_idom[b]];
         for (e = 0; e < 2; e++) {
             uint32_t n = g->block[b].next[e];
@@ -8663,14 +8667,14 @@ static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) 
     return before;
 }
 
-/* The branch at the end of block b: whether an earlier block is raised. */
+/* Raise levels if the branch at the end of block b diverges more than before; as ptx__raise_levels. */
 static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     const ptx__block *block = &u->g->block[b];
     ptx__uniform condition;
     if (!block->guard || !block->order) return 0;
     condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
     if (ptx__form_of(u->k, &u->k->ins.at[block->end - 1])->row->op == PTX_BRX_EDGE) {
-        /* whether the index is in the table may be the same for all, and yet each has its own */
+        /* the guard only tests the range of the index; where the branch goes depends on the index */
         const ptx__made *test = ptx__made_at(u->k, block->guard);
         const uint32_t *end, *index = ptx__sources(u->k, &u->k->ins.at[test->instruction], &end);
         condition = ptx__operand_class(u, index, test->instruction, ptx__home_of(u->k, u->g, block->guard));
@@ -8681,6 +8685,7 @@ static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     return ptx__raise_levels(u, b, condition.class_);
 }
 
+/* One pass over the needed instructions and the branches. Returns whether another is necessary. */
 static int ptx__propagate(ptx__uniformity *u) {
     uint32_t b, i = ptx__next_needed(u, 0);
     int again = 0;
@@ -8692,7 +8697,7 @@ static int ptx__propagate(ptx__uniformity *u) {
     return again;
 }
 
-#define PTX__ROUNDS_MOST 128 /* a chain of variables around a loop may take a round a link */
+#define PTX__ROUNDS_MOST 128 /* a chain of variables in a loop may take a pass for each of them */
 
 static void ptx__find_uniformity(ptx__uniformity *u) {
     const uint32_t count = (uint32_t)u->k->ins.count;
@@ -8702,7 +8707,7 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
     u->needed[count / 32] |= 1u << count % 32; /* ends ptx__next_needed */
     while (ptx__propagate(u)) {
         if (++rounds != PTX__ROUNDS_MOST) continue;
-        for (i = 0; i < u->k->m->sets.count; i++) { /* rather than more rounds: all variables differ */
+        for (i = 0; i < u->k->m->sets.count; i++) { /* give up: all variables differ */
             uint32_t at = u->k->m->sets.at[i].instruction;
             ptx__uniform *x = ptx__uniform_of(u, u->k->words.at[u->k->ins.at[at].words]);
             x->class_ = PTX__CLASS_LANE;
@@ -8711,7 +8716,6 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
     }
 }
 
-/* What begins to differ there, for messages. */
 PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
     const ptx__ins *ins = &k->ins.at[root - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results;
@@ -8724,7 +8728,7 @@ PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out,
         snprintf(out, size, "the result of %s at %s", ptx__mnemonic(k, ins), site);
 }
 
-/* An instruction for threads together that some of them may not reach: by its own guard, or by a branch. */
+/* Report a collective instruction that only some of its threads may execute, for its guard or its level. */
 static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t b) {
     static const char *const together[] = {"all threads of the cluster", "all threads of the block",
                                            "all threads of a warpgroup", "all threads of a warp"};
@@ -8753,7 +8757,7 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
                       root, assert_[bears]);
 }
 
-/* The number of a barrier, and of its threads, is the same for those it is for. */
+/* Check that a barrier's number and its count of threads are uniform among the threads that it is for. */
 static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i];
@@ -8776,7 +8780,6 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     return PTX_E_NONE;
 }
 
-/* What is checked of each instruction for threads together. */
 static ptx_code (*const ptx__uniformity_checks[])(ptx__uniformity *u, uint32_t i, uint32_t b) = {
     ptx__check_convergence, ptx__check_barrier};
 
@@ -8797,8 +8800,8 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
 
 /* -- verify: constant addresses -- */
 
-/* Where an address comes from, followed back through moves, sums and products with an index: symbol + offset,
-   where the offset is exact if all that was added is constant. symbol 0: none. */
+/* The origin of an address, traced back through mov, add, sub and the addend of mad: symbol + offset. exact:
+   nothing else was added. symbol 0: unknown. */
 typedef struct ptx__origin {
     uint32_t symbol;
     int exact;
@@ -8829,11 +8832,11 @@ static ptx__origin ptx__origin_of(const ptx_kernel *k, const ptx__graph *g, cons
     x.symbol |= y.symbol;
     x.exact &= y.exact;
     x.offset = (int64_t)((uint64_t)x.offset + (op == PTX_SUB ? 0 - (uint64_t)y.offset : (uint64_t)y.offset));
-    if (ptx__fact(ptx__form_of(k, ins)->type)->bits == 32) x.offset = (int32_t)x.offset; /* these wrap */
+    if (ptx__fact(ptx__form_of(k, ins)->type)->bits == 32) x.offset = (int32_t)x.offset; /* wraps */
     return x;
 }
 
-/* The alignment and size in bytes of what an operand in the slot of that letter points to. */
+/* The alignment and size in bytes that an instruction needs at the address in the slot of that letter. */
 static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, uint32_t *align,
                         uint32_t *bytes) {
     const ptx__form *form = ptx__form_of(k, ins);
@@ -8867,12 +8870,12 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
     }
 }
 
-/* What the symbol is, if an instruction's state space is another; else NULL. */
+/* A description of the symbol if it is not in the state space of the instruction; else NULL. */
 static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
     const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
     const char *what = "an array in shared memory";
-    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* not of the family that names a space */
+    if (!(ptx__allowed(form->row) >> 63)) return NULL; /* its modifiers include no state space */
     if (PTX__TAG(symbol) == PTX__W_LOCAL) own = PTX__M_LOCAL, what = "an array in local memory";
     if (PTX__TAG(symbol) == PTX__W_GLOBAL) {
         own = PTX__M_GLOBAL, what = "a variable in global memory";
@@ -8884,7 +8887,7 @@ static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, 
     return space & own & ~PTX__FAMILY ? NULL : what;
 }
 
-/* The address at w, its base and the offset behind it, in the slot of that letter. */
+/* Check the address at w, a base and an offset, in the slot of that letter: space, bounds and alignment. */
 static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t i, const uint32_t *w,
                                    char letter) {
     const ptx__ins *ins = &k->ins.at[i];
@@ -8922,7 +8925,7 @@ static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t 
 
 static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
     uint32_t i, s;
-    /* else nothing is known of what is in global memory */
+    /* without either, no address outside of shared memory has a known symbol */
     const int global = k->m->variables.count || k->locals.count;
     if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
     for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
@@ -8943,15 +8946,15 @@ static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: asynchronous order --
-   Forward dataflow problems. A fact is a word of bits: what may be so on some path to a point. A transfer
-   function says what an instruction makes of it. The facts at the beginnings of blocks grow until nothing
-   changes; then each block is gone through once more, and the transfer function reports. */
+   Forward dataflow problems. A fact is a set of bits: the states that are possible on some path to a point. A
+   transfer function maps the fact before an instruction to the fact after it. The facts at the beginnings of
+   blocks grow to a fixed point; then a last pass over each block reports errors. */
 
 typedef struct ptx__forward {
     ptx_kernel *k;
     ptx__graph *g;
-    uint32_t effects;       /* a bit for each effect that matters; 0: all instructions do */
-    uint32_t *about, count; /* what the problem is about */
+    uint32_t effects;       /* effects whose instructions are visited, a bit each; 0: all instructions */
+    uint32_t *about, count; /* data of the transfer function */
 } ptx__forward;
 typedef uint32_t (*ptx__transfer)(const ptx__forward *p, uint32_t i, uint32_t fact, int report);
 
@@ -8959,7 +8962,7 @@ static uint32_t ptx__transfer_block(const ptx__forward *p, ptx__transfer transfe
                                     int report) {
     const ptx_kernel *k = p->k;
     const ptx__block *block = &p->g->block[b];
-    /* a read changes no fact, so it is for the report only */
+    /* a read changes no fact: it is visited only to report */
     const uint32_t effects = report ? p->effects : p->effects & ~(1u << PTX__EFFECT_READ);
     uint32_t s = block->special, i;
     if (!p->effects) {
@@ -8974,7 +8977,7 @@ static uint32_t ptx__transfer_block(const ptx__forward *p, ptx__transfer transfe
 
 static ptx_code ptx__solve_forward(const ptx__forward *p, ptx__transfer transfer, uint32_t entry) {
     ptx__graph *g = p->g;
-    uint32_t *in = g->stack, *last = g->mark, n; /* last: with what a block was gone through */
+    uint32_t *in = g->stack, *last = g->mark, n; /* last: in[b] when b was visited last */
     int changed = 1, e;
     memset(in, 0, g->blocks * sizeof *in);
     memset(last, 0, g->blocks * sizeof *last);
@@ -9000,10 +9003,10 @@ static ptx_code ptx__solve_forward(const ptx__forward *p, ptx__transfer transfer
 }
 
 /* The possible states of this thread's cp.async copies: none issued, issued, committed to a group, waited
-   for. Behind a wait, a pipeline is assumed, whose later copies fill other stages. */
+   for. After a wait a pipeline is assumed, whose later copies fill other stages: they are not tracked. */
 enum { PTX__COPY_NONE = 1, PTX__COPY_ISSUED = 2, PTX__COPY_COMMITTED = 4, PTX__COPY_WAITED = 8 };
 
-/* The shared array that the first address of an instruction is in: a bit, or 0 where that is not known. */
+/* The shared array that the first address of an instruction points into, as one bit; 0: unknown. */
 static uint32_t ptx__shared_array(const ptx_kernel *k, const ptx__graph *g, uint32_t i) {
     const uint32_t *end, *w = ptx__sources(k, &k->ins.at[i], &end);
     int budget = PTX__STEPS_MOST;
@@ -9032,7 +9035,7 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
     if (effects >> PTX__EFFECT_COPY & 1 && fact != PTX__COPY_WAITED)
         return (fact & PTX__COPY_WAITED) | PTX__COPY_ISSUED;
     if (effects >> PTX__EFFECT_COMMIT & 1 && open) return (fact & ~open) | PTX__COPY_COMMITTED;
-    /* where the first copies are conditional, the condition speaks for the loop too */
+    /* NONE is dropped: a path without the first copies is taken to skip the rest of the pipeline, too */
     if (effects & wait && open) return PTX__COPY_WAITED;
     return fact;
 }
@@ -9050,13 +9053,13 @@ static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     return ptx__solve_forward(&p, ptx__transfer_copies, PTX__COPY_NONE);
 }
 
-/* The sums of one wgmma are a set. The possible states of a set: no product under way, issued, in the last
-   group committed, in the one before ...; and whether its registers may have been written behind the last
-   wgmma.fence. */
+/* The accumulators of one wgmma are a set. The possible states of a set: no product in flight, one issued,
+   one in the last committed group, in the group before ...; and whether its registers may have been written
+   since the last wgmma.fence. */
 enum { PTX__MMA_NONE = 1, PTX__MMA_ISSUED = 2, PTX__MMA_GROUP = 4, PTX__MMA_UNFENCED = 1 << 10 };
 #define PTX__MMA_GROUPS (0xffu * PTX__MMA_GROUP)
 
-/* What of the set instruction i touches: 1 its sums, 2 fragments of A, 4 more where it writes them. */
+/* What an instruction touches of the set: 1 accumulators, 2 fragments of A; and 4 if it writes them. */
 PTX__RARE unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
     uint32_t at, word;
     unsigned found = 0;
@@ -9091,19 +9094,19 @@ PTX__RARE uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uin
     if (touches & 4) fact |= PTX__MMA_UNFENCED;
     switch (effect) {
     case PTX__EFFECT_MMA_FENCE: return fact & ~(uint32_t)PTX__MMA_UNFENCED;
-    case PTX__EFFECT_MMA_COMMIT: /* each group is one older, the oldest stays so */
+    case PTX__EFFECT_MMA_COMMIT: /* each group is one older; the oldest bit stays */
         left = (groups << 1 & PTX__MMA_GROUPS) | (groups & PTX__MMA_GROUP << 7);
         if (fact & PTX__MMA_ISSUED) left |= PTX__MMA_GROUP;
         return (fact & ~open) | left;
-    case PTX__EFFECT_MMA_WAIT: /* for all groups but so many */
+    case PTX__EFFECT_MMA_WAIT: /* all but the last N groups are complete */
         left = groups & (((uint32_t)PTX__MMA_GROUP << p->k->words.at[ins->words + 1]) - 1u);
         return (fact & ~groups) | left | (left != groups ? (uint32_t)PTX__MMA_NONE : 0u);
     default: return fact;
     }
 }
 
-/* Each set through the whole kernel, up to 32. marks: of slots; the sums of set n have 2 n, fragments of A
-   2 n + 1. */
+/* Solve the problem for each set, up to 32. marks: slot -> 2 n for an accumulator of set n, 2 n + 1 for a
+   fragment of A. */
 PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
     uint32_t i, at, word, *marks, set = 0;
     ptx__forward p;
@@ -9131,7 +9134,7 @@ PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
     return PTX_E_NONE;
 }
 
-/* Loads of tensor memory, a bit each while no tcgen05.wait::ld has followed. */
+/* A fact has a bit for each tcgen05.ld that no tcgen05.wait::ld has followed. */
 PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const ptx__ins *ins = &p->k->ins.at[i];
     uint32_t j, word, at = 0;
@@ -9144,7 +9147,7 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
                     ptx__site_at(p->k, p->about[j]));
     switch (ptx__op_of(p->k, ins)) {
     case PTX_TCGEN05_WAIT_LD:
-    case PTX_RAW: return 0; /* a call, or text that may wait */
+    case PTX_RAW: return 0; /* a call or a text may wait */
     default: break;
     }
     for (j = 0; j < p->count; j++)
@@ -9152,7 +9155,7 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
     return fact;
 }
 
-/* The first 32 loads of tensor memory. */
+/* Check the first 32 loads of tensor memory. */
 PTX__RARE ptx_code ptx__check_tensor_loads(ptx_kernel *k, ptx__graph *g) {
     uint32_t loads[32], i;
     ptx__forward p;
@@ -9194,17 +9197,16 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: register pressure --
-   The life of a register in a block begins at its first write, or where the block does, and ends with its
-   last mention, or where the block does if a path leads on to a read. The lives at an instruction are summed
-   up. */
+   The live range of a register in a block begins after its first write, or with the block if it is read
+   before, and ends with its last use, or with the block if a path leads on to a read. */
 
 typedef struct ptx__lives {
     const ptx_kernel *k;
     const ptx__graph *g;
-    uint32_t *mentions;    /* slot -> its last in module.sets, + 1: instruction * 2, + 1 where it writes */
-    uint32_t *seen, *out;  /* block -> the slot, + 1, of the last register that lives in it; at its end */
-    uint32_t *begin, *end; /* block -> the instruction where that life begins; the one behind its end */
-    uint32_t *registers, *predicates; /* instruction -> by how much more are live than one before */
+    uint32_t *mentions;    /* slot -> its last use in module.sets, + 1; 2 * instruction, + 1 if written */
+    uint32_t *seen, *out;  /* block -> the last register (slot + 1) found live in it; live at its end */
+    uint32_t *begin, *end; /* block -> where the live range of that register begins; one past its end */
+    uint32_t *registers, *predicates; /* instruction -> how many more are live than one before */
 } ptx__lives;
 
 PTX__RARE void ptx__add_life(const ptx__lives *l, uint32_t word, uint32_t begin, uint32_t end) {
@@ -9238,7 +9240,7 @@ PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
             ptx__add_life(l, word, l->begin[from], g->block[from].end);
         }
     }
-    for (e = 0; e < found; e++) /* what is made and never used has a place, too */
+    for (e = 0; e < found; e++) /* a result that is never read takes a register, too */
         if (b = blocks[e], l->out[b] != id)
             ptx__add_life(l, word, l->begin[b], l->end[b] > l->begin[b] ? l->end[b] : l->begin[b] + 1);
 }
@@ -9293,7 +9295,7 @@ static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
     ptx__check_uniformity, ptx__check_copies,      ptx__check_products,
     ptx__check_addresses,  ptx__check_launch, ptx__check_tensor_loads};
 
-/* What is left open where the record ends. */
+/* Check that the kernel ends without a pending guard, an open scope or a label that is not placed. */
 PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
     size_t i;
     if (k->guard) ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
@@ -9309,7 +9311,7 @@ PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
     return k->m->error.code;
 }
 
-/* g: the graph, for those who go on with it. */
+/* Run all checks on a kernel. g receives its graph. */
 static ptx_code ptx__verify_with(ptx_kernel *k, ptx__graph *g) {
     size_t i;
     if (ptx__check_record(k)) return k->m->error.code;
@@ -9326,10 +9328,9 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     return ptx__verify_with(k, &g);
 }
 
-/* Calls that lead back to their function, by a walk along the calls: `reached` is 1 on the way down to what a
-   function calls and 2 behind it. A function that calls one on the way, or one that leads back, does too:
-   `recursive` says by which instruction, + 1. What calls ask for is found out on the way up, lest that be as
-   deep as the calls are. */
+/* Find recursive functions by a depth-first search of the call graph. `reached` is 1 while a function is on
+   the stack and 2 after that; `recursive` is the call, + 1, of a function on the stack or of a recursive one.
+   ptx__learn is called in postorder, so that it does not recurse deeply. Returns whether there are any. */
 PTX__RARE int ptx__find_recursion(ptx_module *m) {
     uint32_t i, depth = 0, *stack, taken = 0;
     int found = 0;
@@ -9408,24 +9409,24 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 
 /* -- print -- */
 
-/* The numbers below 100, of two digits each. */
+/* The numbers 00 to 99. */
 static const char ptx__pairs[] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
-/* Three digits of n at p, with the zeros that lead. */
+/* Write n, below 1000, as three digits at p. Returns the end. */
 static inline char *ptx__last3(char *p, uint32_t n) {
     const uint32_t hundreds = n * 5243 >> 19; /* n / 100, for n below 1000 */
     *p = (char)('0' + hundreds);
     memcpy(p + 1, ptx__pairs + 2 * (n - 100 * hundreds), 2);
     return p + 3;
 }
-/* Decimal digits of n at p: the end. */
+/* Write n in decimal at p. Returns the end. */
 static char *ptx__digits32(char *p, uint32_t n) {
     if (n > 999) return ptx__last3(ptx__digits32(p, n / 1000), n % 1000);
     if (n > 99) return ptx__last3(p, n);
-    memcpy(p, ptx__pairs + 2 * n + (n < 10), 2); /* of one digit, the other is written over */
+    memcpy(p, ptx__pairs + 2 * n + (n < 10), 2); /* one digit: the other is overwritten */
     return p + (n < 10 ? 1 : 2);
 }
 static char *ptx__digits(char *p, uint64_t n) {
@@ -9439,7 +9440,7 @@ static char *ptx__digits(char *p, uint64_t n) {
     while (i) *p++ = digit[--i];
     return p;
 }
-/* "0x12AB", with another letter for the bits of floats. */
+/* Write "0x12AB"; for the bits of a float the letter is f or d. */
 static char *ptx__hex(char *p, char letter, uint64_t n, int digits) {
     *p++ = '0', *p++ = letter;
     while (digits--) *p++ = "0123456789ABCDEF"[n >> (4 * digits) & 15];
@@ -9450,7 +9451,7 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
     memcpy(p, s, n);
     return p + n;
 }
-/* The name of a register: %, the letter of its class (PTX__W_PRED is 'p' ... PTX__W_8 is 'e'), its number. */
+/* A register's name is %, the letter of its class (PTX__W_PRED 'p' ... PTX__W_8 'e') and its number. */
 static const char ptx__register_letters[] = "?phrdqe";
 
 /* The name of a symbol or special register. */
@@ -9472,7 +9473,7 @@ PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
 PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
     m->text.count = used;
-    if (more <= m->text.capacity - used) return p; /* by far the most */
+    if (more <= m->text.capacity - used) return p; /* almost always */
     return PTX__ROOM(m, m->text, more) ? m->text.at + used : NULL;
 }
 
@@ -9495,7 +9496,7 @@ static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
     return p;
 }
 
-/* Spell the registers that this kernel has and none before it had; a thousand have the same beginning. */
+/* Extend m->spelt to the highest register of this kernel. A thousand numbers share their leading digits. */
 PTX__RARE int ptx__spell_registers(const ptx_kernel *k) {
     ptx_module *m = k->m;
     uint32_t c, i, n, length = 2;
@@ -9519,14 +9520,14 @@ PTX__RARE int ptx__spell_registers(const ptx_kernel *k) {
     return 1;
 }
 
-/* An operand that is a register, and ", " behind it. */
+/* Print a register and ", ". */
 static inline char *ptx__print_listed(const ptx_module *m, char *p, uint32_t word) {
     const char *text = m->spelt[PTX__TAG(word)].at[PTX__INDEX(word)].text;
     memcpy(p, text, 16);
     return p + text[15];
 }
 
-/* Print the operand at w, at most 280 characters, and ", " behind it. Returns the next operand. */
+/* Print the operand at w, at most 280 characters, and ", ". Returns the next operand. */
 static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
     const ptx_module *const m = k->m;
     const uint32_t word = *w, tag = PTX__TAG(word), style = PTX__INDEX(word) >> 16;
@@ -9588,7 +9589,7 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
 static const char *ptx__raw_text(const ptx_kernel *k, const ptx__ins *ins) {
     return k->m->names.at + PTX__INDEX(k->words.at[ins->words + ins->results]);
 }
-/* The room that a raw instruction takes beyond that of its operands. */
+/* An upper bound of the length of a raw instruction, in addition to ptx__line_bound. */
 static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
     const char *text = ptx__raw_text(k, ins), *p = text;
     size_t uses = 0;
@@ -9618,12 +9619,12 @@ PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins
     return p;
 }
 
-/* Operands, and ", " behind each. */
+/* Print the operands, each followed by ", ". */
 static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w,
                                      const uint32_t *end) {
     const ptx_module *const m = k->m;
     while (w < end) {
-        if (PTX__TAG(*w) < PTX__CLASSES) /* by far the most */
+        if (PTX__TAG(*w) < PTX__CLASSES) /* almost always */
             p = ptx__print_listed(m, p, *w++);
         else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
             p = ptx__digits32(p, w[1]);
@@ -9657,7 +9658,7 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
     return p;
 }
 
-/* The longest line of one instruction: mnemonic 384, guard and punctuation 32, and its operands. */
+/* An upper bound of an instruction's line: mnemonic 384, guard and punctuation 64, 24 for each word. */
 static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)ins->count; }
 
 static char *ptx__print_guard(const ptx_kernel *k, char *p, uint32_t guard) {
@@ -9667,8 +9668,8 @@ static char *ptx__print_guard(const ptx_kernel *k, char *p, uint32_t guard) {
     return p - 1;
 }
 
-/* Instruction *at, and those behind it before `end` that are plain too and have a mnemonic, a line each, as
-   long as there is room before `limit`; *at moves on. The last line is left open. */
+/* Print instruction *at and the plain ones with a mnemonic that follow it, a line each, up to `end` or as
+   long as there is room before `limit`. Advances *at. The last line has no newline yet. */
 static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
                               const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
@@ -9687,7 +9688,7 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
             *p++ = ' ';
             p = ptx__print_items(k, p, w, w + ins->count) - 2;
         }
-        memcpy(p, ";\n\t", 4); /* the last two for the next, if it comes */
+        memcpy(p, ";\n\t", 4); /* "\n\t" for the next line, if any */
         if (++ins == end || ins->kind != PTX__I_PLAIN) break;
         form = forms + ins->form;
         if (!form->text_length || limit - p < (ptrdiff_t)ptx__line_bound(ins)) break;
@@ -9696,7 +9697,7 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
     return p + 1;
 }
 
-/* The same of any instruction. */
+/* As ptx__print_lines, for any instruction: a branch or one without a mnemonic is printed alone. */
 static char *ptx__print_instructions(const ptx_kernel *k, char *p,
                                      const ptx__ins **at, const ptx__ins *end, const char *limit) {
     const ptx__ins *ins = *at;
@@ -9712,7 +9713,7 @@ static char *ptx__print_instructions(const ptx_kernel *k, char *p,
     return p;
 }
 
-/* The parameters: of an entry with their types, of a function as mere bits. */
+/* Print the parameters: those of an entry with their types, those of a function as .b32 and the like. */
 PTX__RARE char *ptx__print_params(const ptx_kernel *k, char *p, const char *first, const char *next) {
     size_t i;
     for (i = 0; i < k->params.count; i++) {
@@ -9729,7 +9730,7 @@ PTX__RARE char *ptx__print_params(const ptx_kernel *k, char *p, const char *firs
     return p;
 }
 
-/* "(.param .b32 f$result) f(.param .b32 a, ...)": functions are declared in front, so that order is free. */
+/* Print ".func (.param .b32 f$result) f(.param .b32 a, ...)", also to declare all functions first. */
 PTX__RARE char *ptx__print_prototype(const ptx_kernel *k, char *p) {
     const char *name = k->m->names.at + k->name;
     p = ptx__put(k->m, p, ".func ");
@@ -9776,7 +9777,7 @@ PTX__RARE char *ptx__print_head(const ptx_kernel *k, char *p) {
             letter[0] = ptx__register_letters[c];
             p = ptx__put(m, p, "\t.reg .%s %s%s<%u>;\n", types[c], "%", letter, k->registers[c]);
         }
-    for (i = 0; i < k->shared.count; i++) /* only the size matters to the assembler */
+    for (i = 0; i < k->shared.count; i++) /* .b types: the assembler needs the size only */
         if (shared[i].count)
             p = ptx__put(m, p, "\t.shared .align %u .b%u %s[%u];\n", shared[i].align,
                          8u * ptx_type_bytes((ptx_type)shared[i].type), chars + shared[i].name,
@@ -9787,12 +9788,12 @@ PTX__RARE char *ptx__print_head(const ptx_kernel *k, char *p) {
     return p ? ptx__text_room(m, p, 64) : NULL;
 }
 
-/* Sites are "file:line"; the length of the file's name. */
+/* The length of the file's name in a site, "file:line". */
 static size_t ptx__file_length(const char *site) {
     const char *colon = strrchr(site, ':');
     return colon ? (size_t)(colon - site) : 0;
 }
-/* ".loc": files are numbered as they come, and declared at the end. */
+/* Print a .loc line. Files are numbered in the order of their first use and declared at the end. */
 PTX__RARE char *ptx__print_line(ptx_module *m, char *p, const char *site) {
     size_t i, n = ptx__file_length(site);
     if (!n) return p;
@@ -9820,7 +9821,6 @@ PTX__RARE char *ptx__print_files(ptx_module *m, char *p) {
     return p;
 }
 
-/* The module's variables, in the order in which they were made. */
 PTX__RARE char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     const ptx__variable *v = &m->variables.at[index];
     uint32_t size = ptx_type_bytes((ptx_type)v->type), i, part = size > 8 ? 8 : size;
@@ -9828,7 +9828,7 @@ PTX__RARE char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     const unsigned char *data = (const unsigned char *)m->names.at + v->data;
     size_t a = 0, end = m->addresses.count;
     int points;
-    while (a < end) { /* the first of this variable */
+    while (a < end) { /* find its first address */
         size_t middle = a + (end - a) / 2;
         if (m->addresses.at[middle].in < index) a = middle + 1;
         else
@@ -9874,7 +9874,7 @@ PTX__RARE char *ptx__print_module_head(ptx_module *m, char *p) {
     return p;
 }
 
-/* Lines that an instruction prints. */
+/* The number of lines that an instruction prints. */
 PTX__RARE uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
     const char *p;
     uint32_t lines = 1;
@@ -9916,7 +9916,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             if (k->m->lines) p = ptx__print_line(k->m, p, ptx__site(k, ins->site));
             p = ptx__print_instructions(k, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
-            if (*site) { /* from a caller of the functions with _: no character may end the comment */
+            if (*site) { /* a caller's site is any text: no character may end the comment */
                 p = ptx__string(p, " // ");
                 for (; *site; site++) *p++ = *site < 32 || *site > 126 ? '?' : *site;
             }
@@ -9981,7 +9981,7 @@ PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *plac
     return 0;
 }
 
-/* Text into a caller's buffer as far as there is room. Returns the length, which goes on regardless. */
+/* Append to the text in a caller's buffer as far as it fits. Returns the length that all of it would have. */
 static size_t ptx__write(char *buffer, size_t capacity, size_t used, const char *s, size_t n) {
     const size_t room = used + 1 < capacity ? capacity - 1 - used : 0;
     if (buffer && room) memcpy(buffer + used, s, n < room ? n : room);
@@ -10055,14 +10055,15 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
      {a|b}              an operand, or statements: a in f32, b in f64; no braces stand in them
    Operands of a statement are letters, integers, decimal numbers, I (infinity), N (NaN), M (1.5 2^23 in f32,
    1.5 2^52 in f64: adding it rounds to an integer) and $: the next of the formula's numbers for that type.
-   These stand behind the text as the leading hexadecimal digits of their bits; numbers between commas, as the
-   coefficients of a polynomial, are one '$'. Half of an f64 polynomial has 21 bits a coefficient, which an
-   instruction holds as an immediate. The parameters of a formula are x, y, z, w, v, u, p in this order; its
-   results are r, s and q. A text that begins with '!' is that of a function of the module; with '~', of f32
-   alone; a digit behind that is the number of operands of one that a caller may name. Sums and products have
-   .rn, which keeps the assembler from fusing them. Polynomials: minimax ones with rounded coefficients
-   (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and Hanek's reductions; exp and
-   log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp, rsqrt, lg2 and ex2. */
+   These follow the text as the leading hexadecimal digits of their bits; numbers joined by commas, such as
+   the coefficients of a polynomial, are one '$'. The first half of the coefficients of an f64 polynomial have
+   21 bits each, which an instruction holds as an immediate. The parameters of a formula are x, y, z, w, v, u,
+   p in this order; its results are r, s and q. A text that begins with '!' becomes a function of the module,
+   one with '~' is for f32 only; a digit after that is the number of operands, if callers may name the
+   formula. Sums and products have .rn, which keeps the assembler from fusing them. Polynomials: minimax ones
+   with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and
+   Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp,
+   rsqrt, lg2 and ex2. */
 typedef struct ptx__calc {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
@@ -10096,7 +10097,7 @@ static const ptx__calc ptx__calcs[] = {
 };
 #undef PTX__SETP
 
-/* The strings of a formula stand one behind another: name, text, numbers of f32, numbers of f64. */
+/* A formula is four consecutive strings: name, text, numbers of f32, numbers of f64. */
 #define PTX__F(name, text, f32, f64) name "\0" text "\0" f32 "\0" f64
 #define PTX__F0(name, text) PTX__F(name, text, "", "")
 static const char *const ptx__formulas[] = {
@@ -10107,18 +10108,18 @@ static const char *const ptx__formulas[] = {
     PTX__F0("pcg", "s=imad x 747796405 2891336453;t=shr s 28;t=iadd t 4;t=shr s t;t=xor t s;t=imul t "
      "277803737;r=shr t 22;r=xor r t;"),
     PTX__F("unit", "r=shr x 8;r=u2f r;r=mul r $;", "338", ""),
-    /* a hash, from -1 to 1 */
+    /* the hash of x as a float from -1 to 1 */
     PTX__F("even", "r=pcg x;r=i2f r;r=mul r $;", "3", ""),
     PTX__F0("between", "r=fma z 6 -15;r=fma r z 10;s=mul z z;s=mul s z;r=mul r s;s=sub y x;r=fma s r x;"),
-    /* x: hash; y, z: the corner of the unit square; w, v: the point in it. slopes3 has the third coordinate
-       in u */
+    /* noise in a unit square. x: hash of the rest; y, z: its corner; w, v: the point's offset from that, also
+       for slopes2 and slopes3, which has the third offset in u */
     PTX__F0("values", "z=iadd x z;h=pcg z;z=iadd z 1;k=pcg z;h=iadd h y;k=iadd k y;a=even h;h=iadd h 1;"
      "b=even h;c=even k;k=iadd k 1;d=even k;a=between a b w;c=between c d w;r=between a c v;"),
     PTX__F0("value_noise2", "i=flr x;j=flr y;f=sub x i;g=sub y j;i=f2i i;j=f2i j;r=values z i j f g;"),
     PTX__F0("value_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i k;"
      "k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;a=values a i j f g;b=values b i j f g;r=between a b h;"),
-    /* gradient . (y, z): 8 gradients of length 1.0824. In 3 dimensions 12 of length 1.4142, to the edges of
-       a cube */
+    /* dot product of (y, z) with the gradient of hash x: one of 8 of length 1.0824; in 3 dimensions one of 12
+       of length 1.4142, to the edges of a cube */
     PTX__F0("slope2", "c=and x 4;c=ine c 0;u=sel y z c;v=sel z y c;a=shl x 31;u=xor u a;a=shl x 30;a=and a "
      "0x80000000;v=xor v a;r=fma v 0.414213562 u;"),
     PTX__F0("slope3", "t=uhi x 3;c=ieq t 0;u=sel z y c;c=ieq t 2;v=sel z w c;t=shl x 31;u=xor u t;t=shl x 30;"
@@ -10134,7 +10135,7 @@ static const char *const ptx__formulas[] = {
     PTX__F0("gradient_noise3", "i=flr x;j=flr y;k=flr z;f=sub x i;g=sub y j;h=sub z k;i=f2i i;j=f2i j;k=f2i "
      "k;k=iadd k w;a=pcg k;k=iadd k 1;b=pcg k;m=sub h 1;a=slopes3 a i j f g h;b=slopes3 b i j f g m;"
      "r=between a b h;r=mul r 0.9649;"),
-    /* of hash x: (1/2 - distance^2)^4 slope place */
+    /* what the corner of hash x adds at offset d: max(1/2 - d^2, 0)^4 (gradient . d) */
     PTX__F0("blob2", "x=pcg x;t=neg y;t=fma t y 0.5;n=neg z;t=fma n z t;t=max t 0;t=mul t t;t=mul t t;"
      "g=slope2 x y z;r=mul t g;"),
     PTX__F0("blob3", "x=f2i x;y=f2i y;z=f2i z;z=iadd z w;z=pcg z;z=iadd z y;z=pcg z;z=iadd z x;x=pcg z;t=neg "
@@ -10162,9 +10163,9 @@ static const char *const ptx__formulas[] = {
     PTX__F0("mix", "3n=neg x;n=fma z n x;r=fma z y n;"),
     PTX__F0("smoothstep", "3a=sub z x;b=sub y x;t=div a b;t=max t 0;t=min t 1;u=fma t -2 3;t=mul t t;r=mul t "
      "u;"),
-    /* x, its sign changed where bit 31 of y is set: all of y in f32 */
+    /* x, negated if bit 31 of y is set; in f32 the other bits of y are 0 */
     PTX__F0("flip", "{r=xor x y;|l,h=unpair x;y=and y 0x80000000;h=xor h y;r=pair l h;}"),
-    /* x 2^y of y that adding M rounded, whose low bits are the integer; then 2^x of an integer */
+    /* ldx: x 2^y, y an integer + M, so that its low bits are the integer; pow2: 2^x of an integer x */
     PTX__F0("ldx", "{y=shl y 23;r=iadd y x;|y,h=unpair y;l,h=unpair x;y=shl y 20;h=iadd y h;r=pair l h;}"),
     PTX__F0("pow2", "{r=shl x 23;r=iadd r 0x3f800000;|r=shl x 20;r=iadd r 0x3ff00000;r=pair 0 r;}"),
     PTX__F0("scale", "{m=iadd y -0x4b400000;|m,h=unpair y;}h=sar m 1;m=isub m h;s=pow2 h;u=pow2 m;r=mul x s;"
@@ -10172,10 +10173,10 @@ static const char *const ptx__formulas[] = {
     /* x 2^y, but infinite where z > w, 0 where z < v */
     PTX__F0("scale_ends", "r=scale x y;c=gt z w;r=sel I r c;c=lt z v;r=sel 0 r c;"),
     PTX__F0("reciprocal", "r=rcpa x;{|n=neg x;u=fma n r 1;r=fma r u r;u=fma n r 1;r=fma r u r;}"),
-    /* x y, then x + y, exactly as r + s */
+    /* times: x y, plus: x + y, both exactly as r + s, s the rounding error of r */
     PTX__F0("times", "r=mul x y;s=neg r;s=fma x y s;"),
     PTX__F0("plus", "r=add x y;k=sub r x;s=sub r k;s=sub x s;k=sub y k;s=add s k;"),
-    /* (x + y) / (z + w); y and w below the last place of x and z */
+    /* (x + y) / (z + w), where y and w are less than a unit in the last place of x and z */
     PTX__F0("divide", "t=rcpa z;r=mul x t;e=neg r;e=fma e z x;r=fma e t r;e=neg r;s=fma e w y;e=fma e z x;"
      "e=add e s;r=fma e t r;"),
     /* e^|x| / 2 as r 2^s */
@@ -10188,8 +10189,8 @@ static const char *const ptx__formulas[] = {
     /* x = s ln 2 + r */
     PTX__F("exp_reduce", "s=fma x $ M;n=sub s M;r=fma n $ x;r=fma n $ r;", "3FB8AA3B BF317218 3102E308",
      "3FF71547652B82FE BFE62E42FEFA39EF BC7ABC9E3B39803F"),
-    /* f32: x^4 of the polynomial and what rounds x / ln 2 have one constant. Its last
-       place is 1 of n, and its lowest 9 bits are 0, so that ldx finds n alone */
+    /* f32: the number that rounds x / ln 2 to n is also the coefficient of x^4. Its last place stands for 1,
+       and its low 9 bits are 0, so that ldx finds n alone */
     PTX__F("exp", "1{t=fma x $ $;n=sub t $;f=fma n $ x;f=fma n $ f;p=poly f $;|f,t=exp_reduce x;p=exp_poly f;"
      "}r:ldx p t;a=abs x;c=gtu a {87|708};if c;{t=iadd t 0xe146200;r=scale_ends p t x 89.0 -105.0;"
      "|r=scale_ends p t x 710.0 -746.0;}end;", "31B8AA3B 3D2B9E 3D2B9E CD317218 3F02E308 3C07E6F2,3D2B9E,"
@@ -10212,7 +10213,7 @@ static const char *const ptx__formulas[] = {
      "c=lt x -80;r=sel -1 r c;end;r=cps x r;", "3AB5BCD9,3C091497,3D2AAB89,3E2AAA57,3EFFFFFF",
      "3E219C04,3E5AF521,3E927E88,3EC71DE,3EFA01A,3F2A01A01ACA8D2C,3F56C16C16C6542D,3F8111111110FF72,"
      "3FA55555555554B6,3FC5555555555557,3FE"),
-    /* ln(1 + x) as r + s: r = x / (1 + x / 2) = 2 artanh(x / (2 + x)) less its cubic and later terms */
+    /* f64: ln(1 + x) as r + s; r = x / (1 + x / 2) is the linear term of 2 artanh(x / (2 + x)). f32: as r */
     PTX__F("ratio", "{p=poly x $;g=mul x x;r=fma p g x;|g=fma x 0.5 1;q=reciprocal g;r=mul x q;u=sub x r;"
      "h=mul r -0.5;u=fma h x u;l=mul u q;z=mul r r;p=poly z $;w=mul r z;s=fma w p l;}",
      "BD390E9F,3DD6A0C4,BE06DAC3,3E144297,BE2A75AA,3E4CB478,BE800027,3EAAAAD3,BF",
@@ -10222,16 +10223,16 @@ static const char *const ptx__formulas[] = {
      "e=and e 0xff800000;m=isub v e;|l,h=unpair v;e=iadd h -0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair "
      "l h;}e=isub e d;s=i2f e;{|s=mul s $;}r=sub m 1;q=mov c;", "4B", "435 3EB"),
     PTX__F0("log_special", "c=lt x I;r=sel y x c;c=eq x 0;r=sel -I r c;c=lt x 0;r=sel N r c;"),
-    /* ln x as r + s; q: x is not a normal number above 0 */
+    /* ln x as r + s; q: x is not a positive normal number */
     PTX__F("log_pair", "f,n,q=log_reduce x;t,w=ratio f;r=fma n $ t;u=fma n $ r;u=sub t u;w=add w u;s=fma n $ "
      "w;", "", "3FE62E42FEFA39EF BFE62E42FEFA39EF 3C7ABC9E3B39803F"),
     PTX__F("log", "1{f,n,c=log_reduce x;p=ratio f;r:fma n $ p;|s,w,c=log_pair x;r:add s w;}if c;"
      "r=log_special x r;end;", "33B17218", ""),
-    /* (-1)^y sin x, of x up to pi / 2: the error of x^2 counts */
+    /* (-1)^y sin x, |x| up to pi / 2, with a term for the rounding error of x^2 */
     PTX__F("sine", "z=mul x x;e=neg x;e=fma e x z;e=mul e {0.14|$};p=poly z $;p=fma p z e;r=fma p x x;y=shl "
      "y 31;r=flip r y;", "362EE482,B94FB878,3C08876D,BE2AAAA6", "3FC1EB85 3C7AF044,3CE62CF,BD6AD96D,3DE61222,"
      "BE5AE645,3EC71DE3A4A858F9,BF2A01A01A005D22,3F81111111110FF2,BFC5555555555554"),
-    /* the sine of x less z pi, y: z by the sum that rounded it; large ones: of w, turned by v */
+    /* sin(x - z pi); y: the sum that rounded z, its low bit the sign. |x| large: sin w, turned by v */
     PTX__F("reduced", "f=fma z $ x;f=fma z $ f;f:fma z $ f;{|y,l=unpair y;}t:mov y;a=abs x;c=gtu a "
      "{105615|$};if c;f,t=turn w v;end;r=sine f t;", "C0490FDA B4222168 A84234C4",
      "C00921FB54442D18 BCA1A62633145C06 B95C1CD129024E08 41D"),
@@ -10295,7 +10296,7 @@ static const char *const ptx__formulas[] = {
      "}v=sel w v c;r=cps x v;", "3EC2F1B4 40040455", "3FF921FB54442D18 3C91A62633145C06"),
     PTX__F("acos", "1v,c=arc x;u=cps x v;{u=half_pi u;|u=sub $ u;u=add u $;}v=add v v;w=pi v;d=lt x 0;v=sel "
      "w v d;r=sel v u c;", "", "3C91A62633145C06 3FF921FB54442D18"),
-    /* x / y, where 1 / y is normal and so is the error of the first quotient */
+    /* x / y, if 1 / y and the error of the first quotient are normal numbers */
     PTX__F0("quotient", "q=reciprocal y;r=mul x q;e=neg r;e=fma e y x;r=fma e q r;"),
     PTX__F("atan2", "2a=abs x;b=abs y;p=gt a b;m=sel a b p;n=sel b a p;t:quotient n m;c=geu m $;d=ltu n $;"
      "c=or c d;if c;d=gt m 1;e=gt n 1;i=sel $ $ d;j=sel $ $ e;i=mul m i;j=mul n j;t=quotient j i;d=xor d e;"
@@ -10328,7 +10329,7 @@ static const char *const ptx__formulas[] = {
     PTX__F("erf_small", "z=mul x x;p=poly z $;r=fma p x x;", "38A48BD2,BA51EC09,3BAA00B9,BCDBFC46,3DE71679,"
      "BEC0939F,3E0375D4", "BE0A91F5,3E4D6372,BE85BE4E,3EBB97A,BEEF4C9B,3F1F9A2B,BF4C02DAFC7617B,"
      "3F7565BCCF5F71C,BF9B82CE311E0843,3FBCE2F21A040606,BFD812746B0379AF,3FC06EBA8214DB68"),
-    /* erfc x as (r + s) 2^q, of x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each as a sum */
+    /* erfc x as (r + s) 2^q, x from 0.65 to 28: e^-x^2 (1 / (x + 2)) P(1 - 4 / (x + 2)), each a sum of two */
     PTX__F("erfc_tail", "d=add x 2;w=rcpa d;e=neg d;u=fma e w 1;w=fma w u w;o=sub d 2;o=sub o x;u=fma e w 1;"
      "u=fma o w u;o=mov w;w=fma w u w;k=sub o w;k=fma o u k;v=fma w -4 1;m=poly v $;r=fma m v $;l=sub $ r;"
      "l=fma m v l;l=add l $;e=mul k -4;l=fma e m l;q,e=times r w;e=fma r k e;l=fma l w e;h=mul x x;o=neg h;"
@@ -10348,7 +10349,7 @@ static const char *const ptx__formulas[] = {
      "}p=erf_small a;{p=sub 1 p;c=lt a 0.65;r=sel p r c;|r=sub 1 p;end;}c=lt x 0;u=sub 2 r;r=sel u r c;",
      "BA2916A8,3A90ADDC,3AFBAB2D,BA6C845A,BC1B23A1,BC04DE4E,3D43A869,3D9ADF6E,BF020275,3F76FA44 BFB8AA3B "
      "BF317218 3102E308", ""),
-    /* log2 x, of an exponent y too large, as r + s: t + l = 2 artanh(f / (2 + f)) to its cubic term */
+    /* log2 x as r + s, less y from the bits of its exponent. t + l: linear term of 2 artanh(f / (2 + f)) */
     PTX__F("log2_pair", "{e=iadd x -0x3f3504f3;e=and e 0xff800000;m=isub x e;|l,h=unpair x;e=iadd h "
      "-0x3fe6a09e;e=and e 0xfff00000;h=isub h e;m=pair l h;}e=isub e y;n=i2f e;{|n=mul n $;}f=sub m 1;g=fma "
      "f 0.5 1;q=reciprocal g;t=mul f q;u=sub f t;h=mul t -0.5;u=fma h f u;l=mul u q;z=mul t t;{|o=neg z;"
@@ -10360,7 +10361,7 @@ static const char *const ptx__formulas[] = {
      "3A2ED80C,3B52C113,3C93BBCC,B180DB78 3FB8AA3B 32A5706 3EB8AA3B 3FB8AA3B 3DF6384F 34 B4", "3EB 3E9623F3,"
      "3EB58F26,3ED8A0A5,3EFC68EE48E3D79E,3F20C9A85469630D,3F4484B13D68BE76,3F6A61762A7AF0FD,3F92776C50EF9BFB "
      "3FF71547652B82FE 3C7777D0FFDA0D24 3FF71547652B82FE 3FBEC709DC3A03FD 3C5D27F05548AF0C 3FBEC709DC3A03FD"),
-    /* x^y = z, but where x is no normal number above 0, or the result none */
+    /* x^y: z, or the special case if x is not a positive normal number or z may be out of range */
     PTX__F0("pow_special", "v=abs x;c=eq v 1;r=sel 1 z c;h=mul y 0.5;i=trc h;o=neu i h;i=trc y;j=neu i y;"
      "e=lt x 0;c=and e j;r=sel N r c;j=eq i y;o=and o j;u=add v v;u=eq u v;e=lt y 0;f=eq v 0;e=xor e f;f=sel "
      "0 I e;r=sel f r u;k=cps x 1;c=lt k 0;c=and c o;n=neg r;r=sel n r c;c=nan x y;r=sel N r c;c=eq y 0;"
@@ -10370,15 +10371,15 @@ static const char *const ptx__formulas[] = {
      "l=log2_pair v d;q,u=times y h;l=fma y l u;p,t=exp2_pair q l;r:ldx p t;a=abs q;b=gtu a {125|1020};c=or "
      "b c;if c;r=scale_ends p t q {130.0|1030.0} {-152.0|-1080.0};r=pow_special x y r;end;", "008 4B",
      "001 435"),
-    /* f32: sin(pi x) / pi, of x up to 1/2 */
+    /* f32: sin(pi x) / pi, |x| up to 1/2 */
     PTX__F("sin_pi", "z=mul x x;s=poly z $;s=mul s z;r=fma s x x;", "3CCACDF5,BE4308A9,3F4FCCCC,BFD28D2E",
      ""),
-    /* f64: log2 gamma(x) / 4, x from 2 on, as r + s: Stirling's formula */
+    /* f64: log2 gamma(x) / 4, x >= 2, as r + s: Stirling's formula */
     PTX__F("log2_gamma", "h,l=log2_pair x 0;b=fma x 0.25 -0.125;q,u=times b h;u=fma b l u;m,n=times x $;"
      "n=fma x $ n;k=neg m;o,i=plus q k;u=sub u n;u=add u i;t,i=plus o $;i=add i $;u=add u i;p=stirling x;"
      "u=fma p $ u;r=add t u;k=sub r t;s=sub u k;", "",
      "3FD71547652B82FE 3C5777D0FFDA0D24 3FD536439A4C6EFC BC749E49A361EFEB 3FD71547652B82FE"),
-    /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, of x from 2 on */
+    /* ln gamma(x) - (x - 1/2) ln x + x - ln(2 pi) / 2, x >= 2 */
     PTX__F("stirling", "w=rcpa x;e=neg w;e=fma e x 1;e=fma e e e;w=fma w e w;z=mul w w;p=poly z $;r=mul p w;",
      "", "4005E899,C0168E14,4015722A,C0092AB8,3FF4AAFF,BFD9D5B5,3FBAA9CBB08983CE,BF993AA7E403472D,"
      "3F79380277DD7BFC,BF5F41DDC3482E49,3F4B92EC0304821,BF43812E4A012C8D,3F4A01A000DCB4F6,BF66C16C16B9D421,"
@@ -10388,7 +10389,7 @@ static const char *const ptx__formulas[] = {
      "b f;l=sub f v;l=fma f b l;l=fma f t l;r,s=times v x;s=fma l x s;j=mul j 0.5;i=trc j;c=neu i j;n=neg r;"
      "r=sel n r c;n=neg s;s=sel n s c;", "", "3E9078B9C5E44AE4,BEDD3EAEFCAB87E5,3F23746AE9B7FB9B,"
      "BF6338169C028879,3F9AC6805CD0D92E,BFC86A8E4720AF1E BFFA51A6625307D3 3FE9F9CB402BC439 BFFA51A6625307D3"),
-    /* ((x y + w) y + z) y, the sums in two numbers */
+    /* ((x y + w) y + z) y as r + s, with the rounding errors of the sums */
     PTX__F0("pair_ends", "t,e=times x y;s=add w t;k=sub s w;k=sub t k;e=add e k;u,g=times s y;g=fma e y g;"
      "v=add z u;k=sub v z;k=sub u k;g=add g k;p,e=times v y;e=fma g y e;r=add p e;s=sub r p;s=sub e s;"),
     PTX__F("tgamma", "!1a=abs x;c=lt a 2;r:mov a;d:mov 1.0;k:mov 0.0;if c;e=lt a 0.5;f=sub a 1;f=sel x f e;"
@@ -10436,7 +10437,7 @@ static const char *const ptx__formulas[] = {
      "B9BC036C,3B16DBCF,BC0233A8,3CB005EB,BD5CB144,3E0885F3,BEAAAA9E 4038AA3B",
      "BEF3E876,3F159FC4,BF2E838A,3F43464F,BF57D8C1,3F6D6D25,BF8226E2D2EF2543,3F9664F484A57FDF,"
      "BFABA1BA1B938434,3FC11111111102AA,BFD555555555554B"),
-    /* Payne and Hanek: |x| from 2^16 on */
+    /* Payne and Hanek: the fraction of |x| / (2 pi), |x| >= 2^16, in two words, high r and low s */
     PTX__F0("fraction", "{m=and x 0x7fffff;m=or m 0x800000;e=shr x 23;e=and e 255;e=iadd e -143;c=and e 64;"
      "c=ine c 0;a=isel 0x94fe13ab 0x517cc1 c;b=isel 0xe8fa9a6e 0xb727220a c;f=isel 0xe06db14a 0x94fe13ab c;"
      "g=isel 0xcc9e21c8 0xe8fa9a6e c;h=isel 0x20ff28b1 0xe06db14a c;c=and e 32;c=ine c 0;a=isel b a c;b=isel "
@@ -10457,9 +10458,9 @@ static const char *const ptx__formulas[] = {
 
 typedef struct ptx__evaluation {
     ptx_kernel *k;
-    const char *site, *at, *numbers; /* of the caller; where in the text; what its next '$' is */
+    const char *site, *at, *numbers; /* of the call; in the text; of the next '$' */
     ptx_type type;                   /* f32 or f64 */
-    ptx_val value[64];               /* by letter, from 'A' on */
+    ptx_val value[64];               /* letter - 'A' -> value */
     ptx_var var[64];
 } ptx__evaluation;
 
@@ -10470,7 +10471,6 @@ static ptx_type ptx__letter_type(const ptx__evaluation *e, char letter) {
     return letter == 'f' ? e->type : at ? (ptx_type)types[at - letters] : PTX_NONE;
 }
 
-/* The float of these bits. */
 static double ptx__float_of_bits(uint64_t bits, int single) {
     uint32_t low = (uint32_t)bits;
     double v;
@@ -10480,7 +10480,7 @@ static double ptx__float_of_bits(uint64_t bits, int single) {
     return single ? (double)f : v;
 }
 
-/* A number of the text, or what its '$' is: of that type, or else a float if it cannot be an integer. */
+/* Parse a number or '$' of the text, as that type; PTX_NONE: as a float of the formula's type, or as u32. */
 PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     const char *s = e->at;
     int single = e->type == PTX_F32, shift = single ? 32 : 64, negative = *s == '-', base = 10, is_float = 1;
@@ -10491,7 +10491,7 @@ PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
         for (s = e->numbers; *s > ','; s++)
             bits |= (uint64_t)(*s <= '9' ? *s - '0' : *s - '7') << (shift -= 4);
         e->numbers = s + 1;
-        e->at += *s != ','; /* behind a comma stands another number of the same operand */
+        e->at += *s != ','; /* a comma: the next number is of the same '$' */
         v = ptx__float_of_bits(bits, single);
     } else if (*s >= 'A') {
         bits = *s == 'I' ? 0x7ff00000 : *s == 'N' ? 0x7ff80000 : single ? 0x41680000 : 0x43380000;
@@ -10519,7 +10519,7 @@ PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     return type == PTX_S32 ? ptx_s32((int64_t)v) : ptx_u32((uint32_t)(int64_t)v);
 }
 
-/* A typed immediate in a register, where the instruction takes no immediate. */
+/* Move a typed immediate to a register, for an instruction that takes no immediate. */
 static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
     return ptx__is_register(v) || ptx_type_of(v) == PTX_NONE ? v : ptx_op1_(k, site, PTX_MOV, 0, v);
 }
@@ -10536,7 +10536,7 @@ PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     if (c < 'a') return ptx__math_number(e, type);
     e->at++;
     v = e->var[c - 'A'].cell.handle ? ptx_get_(e->k, e->site, e->var[c - 'A']) : e->value[c - 'A'];
-    if (type != e->type && ptx_type_of(v) == e->type) v = ptx__to_register(e->k, e->site, v); /* its bits */
+    if (type != e->type && ptx_type_of(v) == e->type) v = ptx__to_register(e->k, e->site, v); /* as bits */
     if (type != PTX_NONE && ptx__is_register(v) && ptx_type_bytes(type) == ptx_type_bytes(ptx_type_of(v)))
         v = ptx_as(v, type);
     return v;
@@ -10545,7 +10545,7 @@ PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
 static void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
                           const ptx_val *args, ptx_val out[3]);
 
-/* The text of a formula, its numbers behind it; "" where there is none. */
+/* The text of a formula, followed by its numbers; "" if there is no such formula. */
 static const char *ptx__formula_text(const char *name, size_t length) {
     uint32_t i;
     for (i = 0; i < sizeof ptx__formulas / sizeof *ptx__formulas; i++)
@@ -10554,14 +10554,14 @@ static const char *ptx__formula_text(const char *name, size_t length) {
     return "";
 }
 
-/* A variable of the module that PTX__OF_LIBRARY has, too; an error where the user has one of that name. */
+/* Make a variable of the module and list it in PTX__OF_LIBRARY. An error if the caller has used its name. */
 PTX__RARE ptx_symbol ptx__library_variable(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol v = ptx_variable_(m, site, desc);
     if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
     return v;
 }
 
-/* Word i of a table of the module: 64 zeros, then 1 / pi in binary from the bit of weight 1/2 on. */
+/* Load word i of a table in the module: 64 zero bits, then those of 1 / pi from the one of weight 1/2 on. */
 static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
     static const char name[] = "ptxgen_reciprocal_of_pi";
     static const uint64_t words[20] = {
@@ -10581,7 +10581,7 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
                    ptx_elem_(e->k, e->site, PTX_U64, ptx_address_(e->k, e->site, table), ptx_as(i, PTX_U32)));
 }
 
-/* One operation with its operands, up to the ';'. */
+/* Parse and record one operation with its operands, up to the ';'. out: its results. */
 PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     const char *name = e->at;
     const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
@@ -10636,9 +10636,9 @@ PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, 
     e.numbers = text + strlen(text) + 1;
     if (type == PTX_F64) e.numbers += strlen(e.numbers) + 1;
     for (i = 0; i < n; i++) e.value[letters[i] - 'A'] = args[i];
-    for (; *e.at; e.at++) { /* at a statement, then at its ';' */
+    for (; *e.at; e.at++) { /* e.at: at a statement, then at its ';' */
         const char *s = e.at;
-        if (*s == '{' || *s == '|' || *s == '}') { /* statements of f32, of f64 */
+        if (*s == '{' || *s == '|' || *s == '}') { /* skip those of the other type */
             if (*s == '|' || (*s == '{' && type == PTX_F64)) e.at = strchr(s, *s == '|' ? '}' : '|');
         } else if (s[1] == '=' || s[1] == ':' || s[1] == ',') {
             for (i = 0; s[2 * i + 1] == ',';) i++;
@@ -10663,7 +10663,7 @@ PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, 
     }
 }
 
-/* A formula of operands that are right. */
+/* Evaluate a formula without checking its operands. Returns its first result. */
 static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name, ptx_type type, uint32_t n,
                                const ptx_val *v) {
     ptx_val out[3];
@@ -10673,7 +10673,7 @@ static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name
     return out[0];
 }
 
-/* The module's function of that formula, made when it is first called. */
+/* The module's function for a formula, made when it is first called. */
 PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
                                             uint32_t n, const ptx_val *v) {
     char full[48], letter[2] = {0, 0};
@@ -10694,7 +10694,7 @@ PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, con
     return f;
 }
 
-/* A formula for the caller, after its operands are checked. */
+/* Check the operands and evaluate the formula that a caller names. */
 static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, uint32_t n, const ptx_val *v,
                            ptx_val out[3]) {
     ptx_module *m = ptx_kernel_module(k);
@@ -10761,7 +10761,7 @@ static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_v
     return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
 }
 
-/* n, the dimensions, where a kernel and all arrays were given; else 0 and an error. */
+/* Check the arguments of a vector function. Returns n, the dimensions, or 0 after an error. */
 static uint32_t ptx__vectors(ptx_kernel *k, const char *site, const char *name, int arrays, uint32_t n,
                              uint32_t least, uint32_t most) {
     ptx_module *m = ptx_kernel_module(k);
