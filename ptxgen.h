@@ -3137,13 +3137,13 @@ typedef struct ptx__block {
     uint32_t special;              /* its first in ptx__graph.special */
 } ptx__block;
 
-/* The definition of a register: its instruction, and the kernel's `cuts` before that. */
-typedef struct ptx__made {
-    uint32_t instruction, cuts;
-} ptx__made;
-typedef struct ptx__set {
+/* The definition of a register: its instruction, and the kernel's `boundaries` before that. */
+typedef struct ptx__definition {
+    uint32_t instruction, boundaries;
+} ptx__definition;
+typedef struct ptx__reference {
     uint32_t instruction, block, next; /* next: the next set of the same variable, index + 1 */
-} ptx__set;
+} ptx__reference;
 /* What uniformity analysis knows of a register. tid: it is %tid.x plus a value that is uniform in a warp
    (warpgroup) and a multiple of 32 (128), shifted right by `shift`: PTX__TID_*. */
 typedef struct ptx__uniform {
@@ -3218,13 +3218,13 @@ struct ptx_kernel {
     uint32_t version; /* the lowest that the recorded forms need */
     uint32_t reached; /* see ptx__find_recursion */
     uint32_t shared_bytes, param_bytes, verified;
-    uint32_t cuts; /* number of instructions that are not plain; at most cuts + 1 blocks */
-    size_t body;   /* where its instructions begin in the text last printed */
-    uint32_t seen; /* of its instructions: 1 << PTX__EFFECT_*, and PTX__SEEN_* */
+    uint32_t boundaries; /* number of instructions that are not plain; at most boundaries + 1 blocks */
+    size_t body;         /* where its instructions begin in the text last printed */
+    uint32_t seen;       /* of its instructions: 1 << PTX__EFFECT_*, and PTX__SEEN_* */
     uint32_t address_taken, known; /* known: ptx__learn has computed `bears`, or is at it */
     uint32_t bears;                /* the highest divergence level (PTX__CLASS_*) that a call may have */
     uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
-    PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
+    PTX__ARRAY(ptx__ins) ins;      /* from here to `end`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -3237,7 +3237,7 @@ struct ptx_kernel {
     PTX__ARRAY(uint64_t) wide;     /* 64-bit numbers that do not fit a handle */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
     PTX__ARRAY(uint64_t) uses;   /* see ptx__list_uses */
-    PTX__ARRAY(ptx__made) made[PTX__CLASSES];
+    PTX__ARRAY(ptx__definition) definitions[PTX__CLASSES];
     int64_t end; /* while ins.count is less, a memo can record an instruction without making room */
 };
 
@@ -3280,8 +3280,8 @@ struct ptx_module {
     PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
-    PTX__ARRAY(ptx__set) sets; /* assignments to variables, listed by the verifier */
-    PTX__ARRAY(ptx__uniform) uniform; /* with `spread`: scratch of the verifier's analyses */
+    PTX__ARRAY(ptx__reference) references; /* assignments to variables, listed by the verifier */
+    PTX__ARRAY(ptx__uniform) uniform;      /* with `spread`: scratch of the verifier's analyses */
     PTX__ARRAY(uint32_t) spread;
     PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* of the registers of a class, for all kernels */
     ptx__shape shape; /* of the last ptx_mma */
@@ -4580,17 +4580,18 @@ static uint32_t ptx__tag_of(unsigned type) {
 }
 
 /* Note that the instruction recorded next defines that register. */
-PTX__INLINE void ptx__note_made(ptx_kernel *k, uint32_t tag, uint32_t index) {
-    ptx__made made;
-    made.instruction = (uint32_t)k->ins.count;
-    made.cuts = k->cuts;
-    k->made[tag].at[index] = made;
+PTX__INLINE void ptx__note_definition(ptx_kernel *k, uint32_t tag, uint32_t index) {
+    ptx__definition definition;
+    definition.instruction = (uint32_t)k->ins.count;
+    definition.boundaries = k->boundaries;
+    k->definitions[tag].at[index] = definition;
 }
 static uint32_t ptx__new_word(ptx_kernel *k, const char *site, uint32_t tag) {
     uint32_t index = k->registers[tag]++;
     if (index == PTX__INDEX_MAX) ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 registers");
-    k->made[tag].count = index;
-    if (!k->m->error.code && PTX__ROOM_FOR_ONE(k->m, k->made[tag])) ptx__note_made(k, tag, index);
+    k->definitions[tag].count = index;
+    if (!k->m->error.code && PTX__ROOM_FOR_ONE(k->m, k->definitions[tag]))
+        ptx__note_definition(k, tag, index);
     return PTX__WORD(tag, index);
 }
 /* The handle of a register of this kernel. */
@@ -4710,17 +4711,17 @@ static void ptx__list_uses(ptx_kernel *k) {
     k->uses.count = (size_t)(at - k->uses.at);
 }
 /* List that the last instruction assigns to that register, which was defined before. */
-static void ptx__list_set(ptx_kernel *k, uint32_t word) {
+static void ptx__list_assignment(ptx_kernel *k, uint32_t word) {
     if (PTX__ROOM_FOR_ONE(k->m, k->uses))
         k->uses.at[k->uses.count++] = (uint64_t)(k->ins.count - 1) << 33 | (uint64_t)1 << 32 | word;
 }
 
 /* Count an instruction that is not plain: it may end a block, and a label begins one. */
-static void ptx__cut(ptx_kernel *k, unsigned kind) {
+static void ptx__count_boundary(ptx_kernel *k, unsigned kind) {
     int c;
-    for (c = 1; c < PTX__CLASSES && k->cuts == 0; c++) k->first[c] = k->registers[c];
+    for (c = 1; c < PTX__CLASSES && k->boundaries == 0; c++) k->first[c] = k->registers[c];
     for (c = 1; c < PTX__CLASSES && kind == PTX__I_LABEL; c++) k->old[c] = k->registers[c] - k->first[c];
-    k->cuts++;
+    k->boundaries++;
 }
 
 /* Append the instruction whose words begin at `words`. old: its sources may be old, see ptx__is_old. The
@@ -4738,7 +4739,7 @@ PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned k
     ins->results = (uint8_t)results;
     ins->guard = k->guard;
     k->end -= ins->count;
-    if (kind != PTX__I_PLAIN) ptx__cut(k, kind);
+    if (kind != PTX__I_PLAIN) ptx__count_boundary(k, kind);
     if (old) ptx__list_uses(k);
     if (kind == PTX__I_PLAIN) k->seen |= k->m->forms.at[form].seen;
     k->guard = 0;
@@ -5192,7 +5193,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
     if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || (int64_t)k->ins.count >= k->end
-        || k->registers[memo->result_tag] == k->made[memo->result_tag].capacity)
+        || k->registers[memo->result_tag] == k->definitions[memo->result_tag].capacity)
         goto unlike;
     first = k->words.at + k->words.count;
     w = first + memo->results;
@@ -5207,7 +5208,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what
     d = ptx__none();
     if (memo->result) {
         const uint32_t index = k->registers[memo->result_tag]++;
-        ptx__note_made(k, memo->result_tag, index);
+        ptx__note_definition(k, memo->result_tag, index);
         *first = PTX__WORD(memo->result_tag, index);
         d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
     } else if (what & PTX__INTO) {
@@ -5228,7 +5229,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
     if (old) ptx__list_uses(k);
-    if (what & PTX__INTO) ptx__list_set(k, (uint32_t)d.handle);
+    if (what & PTX__INTO) ptx__list_assignment(k, (uint32_t)d.handle);
     return d;
 unlike:
     src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
@@ -5256,7 +5257,7 @@ static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
 
 /* Whether a value may be assigned to a variable: it has the variable's type and space. An immediate without a
    type gets that of the variable. */
-static int ptx__check_set(ptx_kernel *k, const char *site, ptx_val variable, ptx_val *value) {
+static int ptx__check_assignment(ptx_kernel *k, const char *site, ptx_val variable, ptx_val *value) {
     const ptx__operand cell = ptx__read_handle(k, variable);
     ptx__operand from = ptx__read_handle(k, *value);
     if (!ptx__require_own(k, site, cell, "the variable")
@@ -5278,7 +5279,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, p
     if (what & PTX__INTO) {
         ptx_val typed = src[0];
         d = var.cell = src[1];
-        if (!ptx__check_set(k, site, d, &typed)) return ptx__none();
+        if (!ptx__check_assignment(k, site, d, &typed)) return ptx__none();
         if (typed.handle != src[0].handle) return ptx__record(k, site, what, mods, typed, d);
     }
     ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
@@ -5704,7 +5705,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             ptx__open_group(k, p);
             continue;
         }
-        if (into && *row->sig != '!') { /* ptx__check_set has checked it */
+        if (into && *row->sig != '!') { /* ptx__check_assignment has checked it */
             ptx__word(k, (uint32_t)into[r].cell.handle);
         } else if (into) {
             if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__read_handle(k, into[r].cell))) return;
@@ -5752,7 +5753,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
-    for (i = 0; i < r && into; i++) ptx__list_set(k, (uint32_t)into[i].cell.handle);
+    for (i = 0; i < r && into; i++) ptx__list_assignment(k, (uint32_t)into[i].cell.handle);
     if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
@@ -5933,7 +5934,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
             return NULL;
         }
         memset(k, 0, sizeof *k);
-        k->made[0].capacity = 1; /* tag 0 is "no result": ptx__record_n asks for room there too */
+        k->definitions[0].capacity = 1; /* tag 0 is "no result": ptx__record_n asks for room there too */
         m->kernels.at[m->kernels.count++] = k;
     }
     m->entries.at[m->entries.count++] = m->used;
@@ -6453,7 +6454,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (!ptx__push_policy(&u, &mem)) return;
     ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
-    for (i = 0; i < n && guard; i++) ptx__list_set(k, (uint32_t)d[i].handle);
+    for (i = 0; i < n && guard; i++) ptx__list_assignment(k, (uint32_t)d[i].handle);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
 
@@ -7723,10 +7724,10 @@ typedef struct ptx__graph {
         *predecessor;            /* those of block b: from first_predecessor[b] to below that of b + 1 */
     uint32_t bias[PTX__CLASSES]; /* slot, the number of a register among all: its word + bias of its class */
     uint32_t registers;
-    uint32_t *block_of_cut;      /* number of instructions before that are not plain (cuts) -> block */
+    uint32_t *block_of_boundary; /* number of instructions before that are not plain -> block */
     uint32_t *checked;           /* slot -> block + 1 in which a use was last checked */
-    uint32_t *sets;              /* slot -> its list in module.sets, index + 1; NULL if no check needs it */
-    uint32_t *special, prefetch; /* see ptx__cut_blocks and ptx__special_at */
+    uint32_t *assignments; /* slot -> its list in module.references, index + 1; NULL if no check needs it */
+    uint32_t *special, prefetch; /* see ptx__divide_blocks and ptx__special_at */
     uint32_t *stack, *mark;      /* scratch: a word for each block */
     /* Postdominators. The virtual exit is node number `blocks`. post_number 0: no path to an exit. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
@@ -7755,16 +7756,16 @@ static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
     return *form->row->name ? form->row->name : form->who == PTX__WHO_CALL ? "a call" : "raw text";
 }
 /* Where a register is defined, and the block of its definition. */
-static const ptx__made *ptx__made_at(const ptx_kernel *k, uint32_t word) {
-    return &k->made[PTX__TAG(word)].at[PTX__INDEX(word)];
+static const ptx__definition *ptx__definition_of_register(const ptx_kernel *k, uint32_t word) {
+    return &k->definitions[PTX__TAG(word)].at[PTX__INDEX(word)];
 }
-static uint32_t ptx__home_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
-    return g->block_of_cut[ptx__made_at(k, word)->cuts];
+static uint32_t ptx__definition_block(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
+    return g->block_of_boundary[ptx__definition_of_register(k, word)->boundaries];
 }
 /* The defining instruction of a value; NULL if it is not a register, or a variable that is set again. */
-static const ptx__ins *ptx__definition_of(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
-    return PTX__TAG(word) < PTX__CLASSES && !g->sets[ptx__slot(g, word)]
-               ? &k->ins.at[ptx__made_at(k, word)->instruction]
+static const ptx__ins *ptx__defining_instruction(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
+    return PTX__TAG(word) < PTX__CLASSES && !g->assignments[ptx__slot(g, word)]
+               ? &k->ins.at[ptx__definition_of_register(k, word)->instruction]
                : NULL;
 }
 
@@ -7794,11 +7795,12 @@ static int ptx__ends_block(const ptx__ins *ins) {
 
 /* Divide the kernel into basic blocks. g->special lists what later passes visit: instructions whose form is
    special, guarded branches, guarded exits; those of a block from index block.special on, below block.end. */
-static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
-    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special, *of_cut = g->block_of_cut;
+static void ptx__divide_blocks(const ptx_kernel *k, ptx__graph *g) {
+    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special,
+             *of_boundary = g->block_of_boundary;
     ptx__block *b = g->block;
     size_t j;
-    b->first = b->special = *of_cut = 0;
+    b->first = b->special = *of_boundary = 0;
     for (j = 0; j < k->marked.count; j++) {
         const uint32_t i = k->marked.at[j];
         const ptx__ins *ins = &k->ins.at[i];
@@ -7821,7 +7823,7 @@ static void ptx__cut_blocks(const ptx_kernel *k, ptx__graph *g) {
             (++b)->first = i + 1;
             b->special = listed;
         }
-        *++of_cut = (uint32_t)(b - g->block);
+        *++of_boundary = (uint32_t)(b - g->block);
     }
     b->end = n;
     g->blocks = (uint32_t)(b - g->block) + 1;
@@ -7855,10 +7857,10 @@ static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
     }
 }
 
-/* Build the blocks and edges of a kernel. sets: make room for the lists of the sets of variables, too. */
-static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
+/* Build the blocks and edges of a kernel. with_assignments: make room for their lists, too. */
+static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int with_assignments) {
     ptx_module *m = k->m;
-    size_t blocks = (size_t)k->cuts + 1, registers = 0, need;
+    size_t blocks = (size_t)k->boundaries + 1, registers = 0, need;
     uint32_t *s;
     int c;
     for (c = 0; c < PTX__CLASSES; c++) {
@@ -7866,15 +7868,15 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
         registers += k->registers[c];
     }
     g->registers = (uint32_t)registers;
-    m->blocks.count = m->scratch.count = m->sets.count = 0;
-    need = k->labels.count + 6 * blocks + 2 + (sets ? 2u : 1u) * registers + 6 * (blocks + 1);
+    m->blocks.count = m->scratch.count = m->references.count = 0;
+    need = k->labels.count + 6 * blocks + 2 + (with_assignments ? 2u : 1u) * registers + 6 * (blocks + 1);
     if (!PTX__ROOM(m, m->blocks, blocks)) return 0;
     if (!PTX__ROOM(m, m->scratch, need + blocks + k->marked.count + 1)) return 0;
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     g->block = m->blocks.at;
-    g->block_of_cut = s + need; /* not zeroed, like `special` */
-    g->special = g->block_of_cut + blocks;
+    g->block_of_boundary = s + need; /* not zeroed, like `special` */
+    g->special = g->block_of_boundary + blocks;
     g->block_of_label = s, s += k->labels.count;
     g->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
     g->first_predecessor = s, s += blocks + 2;
@@ -7886,9 +7888,9 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int sets) {
     g->post_depth = s, s += blocks + 1;
     g->stack = s, s += blocks + 1;
     g->mark = s, s += blocks + 1;
-    g->sets = sets ? s : NULL;
+    g->assignments = with_assignments ? s : NULL;
     memset(g->block, 0, blocks * sizeof *g->block);
-    ptx__cut_blocks(k, g);
+    ptx__divide_blocks(k, g);
     ptx__link_blocks(k, g);
     return 1;
 }
@@ -8086,27 +8088,28 @@ static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
                       "no path leads from here to the end of the kernel: this loop has no way out");
 }
 
-/* Add instruction i of block b to the list of a variable's sets. Its declaration is not in the list. */
-static void ptx__add_set(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
+/* Add instruction i of block b to the list of a variable's assignments. Its declaration is not listed. */
+static void ptx__add_assignment(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
     ptx_module *m = k->m;
-    ptx__set set;
-    if (g->sets[slot] && m->sets.at[g->sets[slot] - 1].instruction == i) return;
-    if (!PTX__ROOM_FOR_ONE(m, m->sets)) return;
-    set.instruction = i;
-    set.block = b;
-    set.next = g->sets[slot];
-    m->sets.at[m->sets.count++] = set;
-    g->sets[slot] = (uint32_t)m->sets.count;
+    ptx__reference assignment;
+    if (g->assignments[slot] && m->references.at[g->assignments[slot] - 1].instruction == i) return;
+    if (!PTX__ROOM_FOR_ONE(m, m->references)) return;
+    assignment.instruction = i;
+    assignment.block = b;
+    assignment.next = g->assignments[slot];
+    m->references.at[m->references.count++] = assignment;
+    g->assignments[slot] = (uint32_t)m->references.count;
 }
 
 /* Whether the definition of a register dominates block b, whose instruction i reads or sets it. */
-static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b, int sets) {
+static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b,
+                           int is_assignment) {
     const uint32_t slot = ptx__slot(g, word);
     uint32_t in, home;
-    if (sets && g->sets) ptx__add_set(k, g, slot, i, b);
+    if (is_assignment && g->assignments) ptx__add_assignment(k, g, slot, i, b);
     if (g->checked[slot] == b + 1) return 1;
     g->checked[slot] = b + 1;
-    home = ptx__home_of(k, g, word);
+    home = ptx__definition_block(k, g, word);
     in = g->block[b].in;
     return g->block[home].in <= in && in < g->block[home].out;
 }
@@ -8122,7 +8125,7 @@ static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
         if (!ptx__is_defined(k, g, word, i, b, (int)(use >> 32 & 1)))
             return ptx__fault(k, PTX_E_UNDEFINED, i,
                               "a value is used here that is not defined on every path; it is made at %s",
-                              ptx__site_at(k, ptx__made_at(k, word)->instruction));
+                              ptx__site_at(k, ptx__definition_of_register(k, word)->instruction));
     }
     return k->m->error.code;
 }
@@ -8301,13 +8304,14 @@ static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t b, uint32
 }
 /* Mark all instructions from which the registers on the stack are computed: the backward slice. */
 static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
-    const ptx__set *sets = u->k->m->sets.at;
-    uint32_t set;
+    const ptx__reference *references = u->k->m->references.at;
+    uint32_t at;
     while (depth) {
         const uint32_t word = u->work[--depth];
-        ptx__mark_sources(u, ptx__made_at(u->k, word)->instruction, ptx__home_of(u->k, u->g, word), &depth);
-        for (set = u->g->sets[ptx__slot(u->g, word)]; set; set = sets[set - 1].next)
-            ptx__mark_sources(u, sets[set - 1].instruction, sets[set - 1].block, &depth);
+        ptx__mark_sources(u, ptx__definition_of_register(u->k, word)->instruction,
+                          ptx__definition_block(u->k, u->g, word), &depth);
+        for (at = u->g->assignments[ptx__slot(u->g, word)]; at; at = references[at - 1].next)
+            ptx__mark_sources(u, references[at - 1].instruction, references[at - 1].block, &depth);
     }
 }
 
@@ -8392,11 +8396,12 @@ static uint8_t ptx__low_zeros(uint64_t n) {
     return zeros;
 }
 
-/* Lower x's level to the highest of the variable's sets from which a path leads to block b: a set in one
-   branch of an `if` does not matter to a read in the other. Does nothing when the effort is used up. */
+/* Lower x's level to the highest of the variable's assignments from which a path leads to block b: an
+   assignment in one branch of an `if` does not matter to a read in the other. Does nothing when the effort is
+   used up. */
 PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__uniform *x) {
     const ptx__graph *g = u->g;
-    uint32_t depth = 0, from = b, e, set, by = ptx__home_of(u->k, g, word);
+    uint32_t depth = 0, from = b, e, at, by = ptx__definition_block(u->k, g, word);
     if (u->effort < g->blocks) return;
     u->effort -= g->blocks;
     x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
@@ -8409,8 +8414,8 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint3
         }
         if (!depth) break;
     }
-    for (set = g->sets[ptx__slot(g, word)]; set; set = u->k->m->sets.at[set - 1].next) {
-        by = u->k->m->sets.at[set - 1].block;
+    for (at = g->assignments[ptx__slot(g, word)]; at; at = u->k->m->references.at[at - 1].next) {
+        by = u->k->m->references.at[at - 1].block;
         if (g->mark[by] && u->level[by] > x->level)
             x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
     }
@@ -8424,7 +8429,7 @@ static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32
     const int is_last = x.last_set > u->g->block[b].first && x.last_set <= i;
     of->read = 1;
     if (is_last) x.class_ = x.last_class, x.root = x.last_root;
-    if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->sets[slot])
+    if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->assignments[slot])
         ptx__limit_level(u, word, b, &x);
     if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
@@ -8599,7 +8604,7 @@ static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
         if (PTX__TAG(*w) >= PTX__CLASSES) continue;
         x = ptx__uniform_of(u, *w);
         if (x == u->value) continue;
-        variable = u->g->sets[ptx__slot(u->g, *w)] != 0;
+        variable = u->g->assignments[ptx__slot(u->g, *w)] != 0;
         read = variable && x->read;
         if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= read;
         if (u->raised[b] == u->pass || u->level[b] > x->level) again |= read;
@@ -8675,9 +8680,10 @@ static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
     if (ptx__form_of(u->k, &u->k->ins.at[block->end - 1])->row->op == PTX_BRX_EDGE) {
         /* the guard only tests the range of the index; where the branch goes depends on the index */
-        const ptx__made *test = ptx__made_at(u->k, block->guard);
+        const ptx__definition *test = ptx__definition_of_register(u->k, block->guard);
         const uint32_t *end, *index = ptx__sources(u->k, &u->k->ins.at[test->instruction], &end);
-        condition = ptx__operand_class(u, index, test->instruction, ptx__home_of(u->k, u->g, block->guard));
+        condition =
+            ptx__operand_class(u, index, test->instruction, ptx__definition_block(u->k, u->g, block->guard));
     }
     if (condition.class_ <= u->condition[b]) return 0;
     u->condition[b] = condition.class_;
@@ -8707,8 +8713,8 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
     u->needed[count / 32] |= 1u << count % 32; /* ends ptx__next_needed */
     while (ptx__propagate(u)) {
         if (++rounds != PTX__ROUNDS_MOST) continue;
-        for (i = 0; i < u->k->m->sets.count; i++) { /* give up: all variables differ */
-            uint32_t at = u->k->m->sets.at[i].instruction;
+        for (i = 0; i < u->k->m->references.count; i++) { /* give up: all variables differ */
+            uint32_t at = u->k->m->references.at[i].instruction;
             ptx__uniform *x = ptx__uniform_of(u, u->k->words.at[u->k->ins.at[at].words]);
             x->class_ = PTX__CLASS_LANE;
             if (!x->root) x->root = at + 1;
@@ -8819,7 +8825,7 @@ static ptx__origin ptx__origin_of(const ptx_kernel *k, const ptx__graph *g, cons
     else if (PTX__IS_INTEGER(*w))
         x.offset = (int64_t)(w[1] | (uint64_t)w[2] << 32);
     if (x.symbol || PTX__IS_INTEGER(*w)) return x;
-    ins = --*budget > 0 ? ptx__definition_of(k, g, *w) : NULL;
+    ins = --*budget > 0 ? ptx__defining_instruction(k, g, *w) : NULL;
     op = ins ? ptx__op_of(k, ins) : PTX__NO_OP;
     if (op != PTX_MOV && op != PTX_ADD && op != PTX_SUB && op != PTX_MAD) return unknown;
     w = ptx__sources(k, ins, &end);
@@ -8927,7 +8933,7 @@ static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
     uint32_t i, s;
     /* without either, no address outside of shared memory has a known symbol */
     const int global = k->m->variables.count || k->locals.count;
-    if (!g->sets || !(k->shared.count || global)) return PTX_E_NONE;
+    if (!g->assignments || !(k->shared.count || global)) return PTX_E_NONE;
     for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = ptx__form_of(k, ins);
@@ -9046,7 +9052,7 @@ static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     uint32_t filled = 0, i, s;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
-    for (s = 0; g->sets && (i = g->special[s]) != UINT32_MAX; s++)
+    for (s = 0; g->assignments && (i = g->special[s]) != UINT32_MAX; s++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY)
             filled |= ptx__shared_array(k, g, i);
     p.k = k, p.g = g, p.effects = effects, p.about = &filled, p.count = 1;
@@ -9140,7 +9146,7 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
     uint32_t j, word, at = 0;
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
         for (j = 0; j < p->count; j++)
-            if (fact >> j & 1 && p->about[j] == ptx__made_at(p->k, word)->instruction)
+            if (fact >> j & 1 && p->about[j] == ptx__definition_of_register(p->k, word)->instruction)
                 ptx__fault(
                     p->k, PTX_E_ASYNC, i,
                     "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
@@ -9203,7 +9209,7 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__lives {
     const ptx_kernel *k;
     const ptx__graph *g;
-    uint32_t *mentions;    /* slot -> its last use in module.sets, + 1; 2 * instruction, + 1 if written */
+    uint32_t *mentions; /* slot -> its last use in module.references, + 1; 2 * instruction, + 1 if written */
     uint32_t *seen, *out;  /* block -> the last register (slot + 1) found live in it; live at its end */
     uint32_t *begin, *end; /* block -> where the live range of that register begins; one past its end */
     uint32_t *registers, *predicates; /* instruction -> how many more are live than one before */
@@ -9218,7 +9224,7 @@ PTX__RARE void ptx__add_life(const ptx__lives *l, uint32_t word, uint32_t begin,
 
 PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
     const ptx__graph *g = l->g;
-    const ptx__set *mentions = l->k->m->sets.at;
+    const ptx__reference *mentions = l->k->m->references.at;
     const uint32_t id = ptx__slot(g, word) + 1;
     uint32_t *blocks = g->mark, *stack = g->stack, found = 0, depth = 0, x, b, e;
     for (x = l->mentions[id - 1]; x; x = mentions[x - 1].next) { /* from the last to the first */
@@ -9250,7 +9256,7 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
     uint32_t *s, i, b = 0, at, word, which, registers = 0, predicates = 0;
     ptx__lives l;
-    m->sets.count = m->spread.count = 0;
+    m->references.count = m->spread.count = 0;
     if (!PTX__ROOM(m, m->spread, words)) return 0;
     s = m->spread.at;
     memset(s, 0, words * sizeof *s);
@@ -9266,13 +9272,13 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
         if (g->block[b].end == i) b++;
         for (which = 2; which-- > 0;) /* reads, then writes */
             for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], (int)which, &at)) != 0;) {
-                ptx__set mention;
-                if (!PTX__ROOM_FOR_ONE(m, m->sets)) return 0;
+                ptx__reference mention;
+                if (!PTX__ROOM_FOR_ONE(m, m->references)) return 0;
                 mention.instruction = 2 * i + (!which && !k->ins.at[i].guard);
                 mention.block = b;
                 mention.next = l.mentions[ptx__slot(g, word)];
-                m->sets.at[m->sets.count++] = mention;
-                l.mentions[ptx__slot(g, word)] = (uint32_t)m->sets.count;
+                m->references.at[m->references.count++] = mention;
+                l.mentions[ptx__slot(g, word)] = (uint32_t)m->references.count;
             }
     }
     for (which = 1; which < PTX__CLASSES; which++)
