@@ -766,7 +766,7 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
      s [shared of this block]   k [shared of the cluster]   b [mbarrier]   r [mbarrier in the cluster]
      l [row of a matrix, shared]     g [global]     o [generic]     n a generic address      a [tensor memory]
      i, e, j and other capitals: integers with limits, see ptx__slot_limits[]     _ prints '_', not an operand
-     {4f} a group of 4 f in braces     {f+w} a group of any length that ptx__length_ok('w') allows
+     {4f} a group of 4 f in braces     {f+w} a group of any length that ptx__group_length_ok('w') allows
      {h-} a group of two elements less than the '+' group     [..] operands in brackets     a|b two results
      a?b of results: b is optional     m?u of sources: u is optional
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
@@ -2079,8 +2079,9 @@ PTXGEN_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint
                the numbers of ptx_wide.
      INTEGER   a number of 55 bits, sign extended; INTEGER_9: times 2^9
      FLOAT     the upper 55 bits of a double; the last is also set if any bit below it is (a sticky bit)
-   Two kinds have no type field. A DOUBLE has 62 bits: sign, 9 bits of exponent, mantissa. A PLACE, an address
-   from ptx_off, has 61: see PTX__P_TYPE. The low bits of NOTHING say why there is no value: PTX__WHY_*. */
+   Two kinds have no type field. A DOUBLE has 62 bits: sign, 9 bits of exponent, mantissa. An
+   ADDRESS_OFFSET, an address from ptx_off, has 61: see PTX__OFF_TYPE. The low bits of NOTHING say why there
+   is no value: PTX__WHY_*. */
 enum {
     PTX__H_NOTHING,
     PTX__H_REGISTER,
@@ -2088,20 +2089,20 @@ enum {
     PTX__H_INTEGER_9,
     PTX__H_DOUBLE, /* 4 and 5 */
     PTX__H_FLOAT = 6,
-    PTX__H_PLACE
+    PTX__H_ADDRESS_OFFSET
 };
-#define PTX__HANDLE(what, type, low)                                                                         \
-    (PTX__CAST(uint64_t, what) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
+#define PTX__HANDLE(kind, type, low)                                                                         \
+    (PTX__CAST(uint64_t, kind) << 61 | PTX__CAST(uint64_t, type) << 55 | (low))
 #define PTX__LOW55 ((UINT64_C(1) << 55) - 1)
 /* Why a handle is no value: the low bits of NOTHING. The error at the use of the handle tells this reason. */
 enum {
     PTX__WHY_AS = 1,
     PTX__WHY_PTR,
     PTX__WHY_INV,
-    PTX__WHY_AS_WHAT,
+    PTX__WHY_AS_NO_REGISTER,
     PTX__WHY_OFF,
-    PTX__WHY_FAR, /* an offset, which the bits above hold; from here on: what does not fit a handle */
-    PTX__WHY_LATE,
+    PTX__WHY_LARGE_OFFSET, /* the bits above hold it; from here on: what does not fit a handle */
+    PTX__WHY_HIGH_REGISTER,
     PTX__WHY_WIDE /* a number; the handle's type field has its type */
 };
 static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
@@ -2748,12 +2749,12 @@ typedef struct ptx__operand {
 enum {
     PTX__NOTHING,
     PTX__REG,
-    PTX__SYM, /* a parameter block */
+    PTX__PARAM_BLOCK, /* a parameter block */
     PTX__IMM,
     PTX__IMM_FLOAT,
-    PTX__PLACE,     /* register + offset, made by ptx_off: bits 32 to 63 are the offset */
-    PTX__PLACE_SYM, /* parameter block + offset */
-    PTX__FAR        /* an offset or a number that does not fit a handle: see PTX__WHY_FAR */
+    PTX__REG_OFFSET,   /* register + offset, made by ptx_off: bits 32 to 63 are the offset */
+    PTX__PARAM_OFFSET, /* parameter block + offset */
+    PTX__OUT_OF_RANGE  /* an offset or a number that does not fit a handle: see PTX__WHY_LARGE_OFFSET */
 };
 #define PTX__INVERTED 0x80u   /* flags: the negation of that predicate */
 #define PTX__ALIGN_MASK 0x0fu /* flags: log2 of the alignment that an address is known to have, + 1 */
@@ -2844,7 +2845,7 @@ static const ptx__row ptx__rows[] = {PTX_TABLE(PTX__ROW, PTX__NO_FACTS)};
 #undef PTX__ROW
 #define PTX__ROW(id, name, sig, ver, sm, facts, ...) facts,
 #define PTX__NO_ROW(id, ...)
-static const uint32_t ptx__facts[] = {PTX_TABLE(PTX__ROW, PTX__NO_ROW)}; /* of each instruction */
+static const uint32_t ptx__op_facts[] = {PTX_TABLE(PTX__ROW, PTX__NO_ROW)}; /* of each instruction */
 #undef PTX__ROW
 #undef PTX__NO_ROW
 #define PTX__ROW(type, name, bits, kind) PTX__T(type),
@@ -2937,13 +2938,13 @@ static const ptx__slot_limit ptx__slot_limits[] = {
     {'Y', 1, 1, 0, 7, "an immediate of 0 to 7"},
     {'Z', 1, 1, 0, 0, "the immediate 0"}};
 /* Limits of an address operand, by the letter of its slot: a bit for each space, and the alignment. */
-typedef struct ptx__slot_place {
+typedef struct ptx__slot_address {
     char letter;
     uint8_t spaces, bytes;
     const char *what;
-} ptx__slot_place;
+} ptx__slot_address;
 #define PTX__IN(space) (1u << PTX_##space)
-static const ptx__slot_place ptx__slot_places[] = {
+static const ptx__slot_address ptx__slot_addresses[] = {
     {'s', PTX__IN(SHARED), 1, "shared"},
     {'b', PTX__IN(SHARED), 8, "shared"},
     {'l', PTX__IN(SHARED), 16, "shared"},
@@ -3020,7 +3021,7 @@ static const char *const ptx__error_names[] = {
 typedef struct ptx__special_fact {
     const char *name;
     ptx_type type;
-    uint8_t differs, version, sm;
+    uint8_t class_, version, sm;
 } ptx__special_fact;
 /* The uniformity class of a value: it is the same in all threads of the cluster, block, warpgroup or warp, or
    it may differ between any two (LANE). */
@@ -3035,22 +3036,29 @@ typedef struct ptx__form {
     uint64_t key;  /* op, types, numbers of operands and results */
     uint32_t next; /* in the hash chain, index + 1 */
     uint32_t text, text_length;
-    uint32_t version; /* the lowest, modifiers included */
-    uint32_t program; /* the operands, expanded by ptx__expand_signature: offset in chars */
-    uint32_t slots;   /* of these the sources, after '=': offset in chars */
-    uint32_t pattern; /* see ptx__record_by_pattern: where in module.patterns, + 1; 0: none */
+    uint32_t version;   /* the lowest, modifiers included */
+    uint32_t signature; /* the operands, expanded by ptx__expand_signature: offset in chars */
+    uint32_t slots;     /* of these the sources, after '=': offset in chars */
+    uint32_t pattern;   /* see ptx__record_by_pattern: where in module.patterns, + 1; 0: none */
     const ptx__row *row;
-    const char *operands; /* the row's source operands */
-    uint8_t type, src;           /* as asked for */
-    uint8_t who, result, effect; /* of its facts; see ptx__set_behaviour */
-    uint8_t reach;               /* it has address operands */
-    uint8_t special;             /* any of who, effect and reach */
-    uint32_t seen;               /* the bits that it sets in `seen` of a kernel */
+    const char *operands;               /* the row's source operands */
+    uint8_t type, src;                  /* as asked for */
+    uint8_t collective, result, effect; /* of its facts; see ptx__set_behaviour */
+    uint8_t has_addresses;              /* among its operands */
+    uint8_t special;                    /* any of collective, effect, has_addresses */
+    uint32_t seen;                      /* the bits that it sets in `seen` of a kernel */
 } ptx__form;
 
 /* The facts of a form: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: as the called function needs. */
-enum { PTX__WHO_ANY, PTX__WHO_MEMBERS, PTX__WHO_WARP, PTX__WHO_GROUP, PTX__WHO_BLOCK,
-       PTX__WHO_CLUSTER, PTX__WHO_CALL };
+enum {
+    PTX__COLLECTIVE_NONE,
+    PTX__COLLECTIVE_MEMBERS,
+    PTX__COLLECTIVE_WARP,
+    PTX__COLLECTIVE_GROUP,
+    PTX__COLLECTIVE_BLOCK,
+    PTX__COLLECTIVE_CLUSTER,
+    PTX__COLLECTIVE_CALL
+};
 enum {
     PTX__RESULT_SAME,
     PTX__RESULT_LANE,
@@ -3116,7 +3124,7 @@ typedef struct ptx__named {
     uint32_t scope, what;      /* what: as the scopes below say; in a kernel's: PTX__IS_PARAM ... */
 } ptx__named;
 #define PTX__OF_MODULE UINT32_MAX         /* variables: the index; kernels: PTX__IS_KERNEL | index */
-#define PTX__OF_SOME (UINT32_MAX - 1u)    /* symbols of any kernel, a name once: the first such kernel */
+#define PTX__OF_ANY_KERNEL (UINT32_MAX - 1u) /* symbols of any kernel, a name once: the first such kernel */
 #define PTX__OF_LIBRARY (UINT32_MAX - 2u) /* what [MATH] and ptxgen_kernels.h have made: the index */
 #define PTX__IS_KERNEL 0x80000000u
 /* What a name stands for; the first three are symbols of a kernel. */
@@ -3141,8 +3149,9 @@ typedef struct ptx__block {
 typedef struct ptx__definition {
     uint32_t instruction, boundaries;
 } ptx__definition;
+/* An instruction that refers to a variable: the verifier lists its assignments, ptx_pressure all its uses. */
 typedef struct ptx__reference {
-    uint32_t instruction, block, next; /* next: the next set of the same variable, index + 1 */
+    uint32_t instruction, block, next; /* next: the next one to the same variable, index + 1 */
 } ptx__reference;
 /* What uniformity analysis knows of a register. tid: it is %tid.x plus a value that is uniform in a warp
    (warpgroup) and a multiple of 32 (128), shifted right by `shift`: PTX__TID_*. */
@@ -3160,9 +3169,9 @@ typedef struct ptx__uniform {
 
 /* Prefetch what is read soon at an address that the hardware does not predict. */
 #if defined(__GNUC__)
-#define PTX__SOON(address) __builtin_prefetch(address)
+#define PTX__PREFETCH(address) __builtin_prefetch(address)
 #else
-#define PTX__SOON(address) ((void)(address))
+#define PTX__PREFETCH(address) ((void)(address))
 #endif
 
 /* Always inlined, so that constant arguments are folded; in an unoptimised build only a hint. */
@@ -3188,17 +3197,17 @@ typedef struct ptx__uniform {
 #define PTX__MEMO_MAX 4
 typedef struct ptx__memo {
     ptx_mods mods;
-    uint64_t kinds;               /* of the operands, 16 bits each; see ptx__kind_of */
-    uint32_t what;                /* PTX__WHAT; 0: no memo */
-    uint32_t most[PTX__MEMO_MAX]; /* the largest immediate that is known to be in range */
-    uint32_t form, result;        /* the result's kind, 0: none */
-    uint32_t seen;                /* that of the form */
-    uint8_t tag[PTX__MEMO_MAX];   /* of an operand of three words, and the flags below; 0: a register */
+    uint64_t kinds;                        /* of the operands, 16 bits each; see ptx__kind_of */
+    uint32_t request;                      /* PTX__REQUEST; 0: no memo */
+    uint32_t max_immediate[PTX__MEMO_MAX]; /* the largest immediate that is known to be in range */
+    uint32_t form, result;                 /* the result's kind, 0: none */
+    uint32_t seen;                         /* that of the form */
+    uint8_t tag[PTX__MEMO_MAX]; /* of an operand of three words, and the flags below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
     uint8_t special;                      /* that of the form */
 } ptx__memo; /* 64 bytes: one cache line */
-#define PTX__EXACT 0x80u    /* tag: only the immediate `most` is known to be right */
-#define PTX__NOT_ZERO 0x40u /* tag: all up to `most` but 0, as of a divisor */
+#define PTX__EXACT 0x80u    /* tag: only the immediate `max_immediate` is known to be right */
+#define PTX__NOT_ZERO 0x40u /* tag: all up to `max_immediate` but 0, as of a divisor */
 
 struct ptx_kernel {
     ptx_module *m;
@@ -3280,7 +3289,7 @@ struct ptx_module {
     PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
-    PTX__ARRAY(ptx__reference) references; /* assignments to variables, listed by the verifier */
+    PTX__ARRAY(ptx__reference) references; /* to variables or registers, listed by the verifier */
     PTX__ARRAY(ptx__uniform) uniform;      /* with `spread`: scratch of the verifier's analyses */
     PTX__ARRAY(uint32_t) spread;
     PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* of the registers of a class, for all kernels */
@@ -3309,7 +3318,7 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY,
                                          "", "", 0};
 
 /* Clean a message: in the table's mnemonics, %1 and other counts become N; %t, %s, %m and %l vanish. */
-PTX__RARE void ptx__spell_out(char *s) {
+PTX__RARE void ptx__strip_placeholders(char *s) {
     char *to = s, before = ' ';
     for (; *s; s++) {
         int inside = (before >= 'a' && before <= 'z') || (before >= '0' && before <= '9');
@@ -3339,7 +3348,7 @@ PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
     if (m->error.code) return m->error.code;
     for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* memos record nothing from now on */
     vsnprintf(what, sizeof what, format, args);
-    ptx__spell_out(what);
+    ptx__strip_placeholders(what);
     if (!site) site = k ? k->site : "";
     m->error.code = code;
     m->error.instruction = instruction;
@@ -3653,42 +3662,43 @@ static ptx_val ptx__none_for(uint64_t why) {
     return v;
 }
 /* No value: the offset does not fit a handle. Keeps the offset for the message, clamped to 53 bits. */
-static ptx_val ptx__far(int64_t offset) {
+static ptx_val ptx__none_for_offset(int64_t offset) {
     const int64_t most = ((int64_t)1 << 52) - 1;
     offset = offset > most ? most : offset < -most - 1 ? -most - 1 : offset;
-    return ptx__none_for(PTX__WHY_FAR | (uint64_t)offset << 11 >> 3);
+    return ptx__none_for(PTX__WHY_LARGE_OFFSET | (uint64_t)offset << 11 >> 3);
 }
 static ptx_val ptx__none(void) { return ptx__none_for(0); }
 
-/* Fields of a handle. A PLACE has, from the top: a code for its type, space, alignment, the register's index,
-   the owner's low 8 bits and the offset. */
-#define PTX__H_WHAT(handle) ((unsigned)((handle) >> 61))
+/* Fields of a handle. An ADDRESS_OFFSET has, from the top: a code for its type, space, alignment, the
+   register's index, the owner's low 8 bits and the offset. */
+#define PTX__H_KIND(handle) ((unsigned)((handle) >> 61))
 #define PTX__H_TYPE(handle) ((unsigned)((handle) >> 55) & 63u)
 #define PTX__H_SPACE 52 /* in a REGISTER: where its 3 bits begin */
 #define PTX__H_ALIGN 48
 #define PTX__H_INVERTED ((uint64_t)15 << PTX__H_ALIGN)
-#define PTX__P_TYPE 58
-#define PTX__P_SPACE 55
-#define PTX__P_ALIGN 51
-#define PTX__P_INDEX 32
-#define PTX__P_OWNER 24
-#define PTX__P_INDEX_MAX 0x7ffffu
-#define PTX__P_OFFSET_MAX 0x7fffff
-static const uint8_t ptx__place_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
-                                            PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
-enum { PTX__P_BLOCK = 6 }; /* the code of a parameter block; 7 is none */
-static int64_t ptx__place_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
+#define PTX__OFF_TYPE 58
+#define PTX__OFF_SPACE 55
+#define PTX__OFF_ALIGN 51
+#define PTX__OFF_INDEX 32
+#define PTX__OFF_OWNER 24
+#define PTX__OFF_INDEX_MAX 0x7ffffu
+#define PTX__OFF_OFFSET_MAX 0x7fffff
+static const uint8_t ptx__address_types[8] = {PTX_U32, PTX_S32, PTX_B32, PTX_U64,
+                                              PTX_S64, PTX_B64, PTX_U64, PTX_NONE};
+enum { PTX__OFF_PARAM_BLOCK = 6 }; /* the code of a parameter block; 7 is none */
+static int64_t ptx__handle_offset(uint64_t handle) { return (int64_t)(handle << 40) >> 40; }
 
 /* Decode a handle. k is the kernel that uses it: it holds the wide numbers. */
 static ptx__operand ptx__read_handle(const ptx_kernel *k, ptx_val v) {
     const uint64_t h = v.handle;
     const uint32_t word = (uint32_t)h;
-    const unsigned align = (unsigned)(h >> PTX__H_ALIGN) & 15u, code = (unsigned)(h >> PTX__P_TYPE) & 7u;
-    const unsigned index = (unsigned)(h >> PTX__P_INDEX) & PTX__P_INDEX_MAX;
+    const unsigned align = (unsigned)(h >> PTX__H_ALIGN) & 15u, code = (unsigned)(h >> PTX__OFF_TYPE) & 7u;
+    const unsigned index = (unsigned)(h >> PTX__OFF_INDEX) & PTX__OFF_INDEX_MAX;
     ptx__operand o = ptx__make_operand(PTX__REG, PTX__H_TYPE(h), word);
-    switch (PTX__H_WHAT(h)) {
+    switch (PTX__H_KIND(h)) {
     case PTX__H_NOTHING:
-        return ptx__make_operand((h & 255) < PTX__WHY_FAR ? PTX__NOTHING : PTX__FAR, PTX_NONE, h);
+        return ptx__make_operand((h & 255) < PTX__WHY_LARGE_OFFSET ? PTX__NOTHING : PTX__OUT_OF_RANGE,
+                                 PTX_NONE, h);
     case PTX__H_REGISTER:
         o.owner = (uint32_t)(h >> 32) & 0xffffu;
         if (!PTX__TAG(word) && o.owner == k->owner && word < k->wide.count)
@@ -3696,21 +3706,21 @@ static ptx__operand ptx__read_handle(const ptx_kernel *k, ptx_val v) {
         o.space = (uint8_t)(h >> PTX__H_SPACE & 7u);
         o.flags = (uint8_t)(align == 15 ? PTX__INVERTED : align);
         if (PTX__TAG(word) != PTX__W_PARAM) return o;
-        o.kind = PTX__SYM;
+        o.kind = PTX__PARAM_BLOCK;
         o.bits = PTX__INDEX(word);
         return o;
     case PTX__H_INTEGER: return ptx__make_operand(PTX__IMM, o.type, (uint64_t)((int64_t)(h << 9) >> 9));
     case PTX__H_INTEGER_9: return ptx__make_operand(PTX__IMM, o.type, h << 9);
     case PTX__H_FLOAT: return ptx__make_operand(PTX__IMM_FLOAT, o.type, h << 9);
-    case PTX__H_PLACE:
-        if (code > PTX__P_BLOCK) return ptx__make_operand(PTX__NOTHING, PTX_NONE, 0);
-        o.kind = code == PTX__P_BLOCK ? PTX__PLACE_SYM : PTX__PLACE;
-        o.type = ptx__place_types[code];
-        o.space = (uint8_t)(h >> PTX__P_SPACE & 7u);
-        o.flags = (uint8_t)(h >> PTX__P_ALIGN & 15u);
-        o.owner = k->owner ^ (((uint32_t)(h >> PTX__P_OWNER) ^ k->owner) & 255u);
-        o.bits = code == PTX__P_BLOCK ? index : PTX__WORD(code < 3 ? PTX__W_32 : PTX__W_64, index);
-        o.bits |= (uint64_t)(uint32_t)ptx__place_offset(h) << 32;
+    case PTX__H_ADDRESS_OFFSET:
+        if (code > PTX__OFF_PARAM_BLOCK) return ptx__make_operand(PTX__NOTHING, PTX_NONE, 0);
+        o.kind = code == PTX__OFF_PARAM_BLOCK ? PTX__PARAM_OFFSET : PTX__REG_OFFSET;
+        o.type = ptx__address_types[code];
+        o.space = (uint8_t)(h >> PTX__OFF_SPACE & 7u);
+        o.flags = (uint8_t)(h >> PTX__OFF_ALIGN & 15u);
+        o.owner = k->owner ^ (((uint32_t)(h >> PTX__OFF_OWNER) ^ k->owner) & 255u);
+        o.bits = code == PTX__OFF_PARAM_BLOCK ? index : PTX__WORD(code < 3 ? PTX__W_32 : PTX__W_64, index);
+        o.bits |= (uint64_t)(uint32_t)ptx__handle_offset(h) << 32;
         return o;
     default: /* PTX__H_DOUBLE */
         o.bits =
@@ -3722,44 +3732,45 @@ static ptx__operand ptx__read_handle(const ptx_kernel *k, ptx_val v) {
 /* Encode the handle of a register or parameter block. */
 static ptx_val ptx__register_handle(const ptx__operand *o) {
     ptx_val v;
-    v.handle =
-        PTX__HANDLE(PTX__H_REGISTER, o->type,
-                    (uint64_t)o->space << PTX__H_SPACE
-                        | (o->flags & PTX__INVERTED ? PTX__H_INVERTED : (uint64_t)o->flags << PTX__H_ALIGN)
-                        | (uint64_t)o->owner << 32
-                        | (o->kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, o->bits) : (uint32_t)o->bits));
+    v.handle = PTX__HANDLE(
+        PTX__H_REGISTER, o->type,
+        (uint64_t)o->space << PTX__H_SPACE
+            | (o->flags & PTX__INVERTED ? PTX__H_INVERTED : (uint64_t)o->flags << PTX__H_ALIGN)
+            | (uint64_t)o->owner << 32
+            | (o->kind == PTX__PARAM_BLOCK ? PTX__WORD(PTX__W_PARAM, o->bits) : (uint32_t)o->bits));
     return v;
 }
 
 PTXGEN_API ptx_type ptx_type_of(ptx_val v) {
-    switch (PTX__H_WHAT(v.handle)) {
+    switch (PTX__H_KIND(v.handle)) {
     case PTX__H_NOTHING: return PTX_NONE;
-    case PTX__H_PLACE: return (ptx_type)ptx__place_types[v.handle >> PTX__P_TYPE & 7u];
+    case PTX__H_ADDRESS_OFFSET: return (ptx_type)ptx__address_types[v.handle >> PTX__OFF_TYPE & 7u];
     case PTX__H_DOUBLE:
     case PTX__H_DOUBLE + 1: return PTX_F64;
     default: return (ptx_type)PTX__H_TYPE(v.handle);
     }
 }
 PTXGEN_API ptx_space ptx_space_of(ptx_val v) {
-    const unsigned what = PTX__H_WHAT(v.handle);
-    if (what == PTX__H_PLACE) return (ptx_space)(v.handle >> PTX__P_SPACE & 7u);
-    return what == PTX__H_REGISTER ? (ptx_space)(v.handle >> PTX__H_SPACE & 7u) : PTX_GENERIC;
+    const unsigned kind = PTX__H_KIND(v.handle);
+    if (kind == PTX__H_ADDRESS_OFFSET) return (ptx_space)(v.handle >> PTX__OFF_SPACE & 7u);
+    return kind == PTX__H_REGISTER ? (ptx_space)(v.handle >> PTX__H_SPACE & 7u) : PTX_GENERIC;
 }
 static int ptx__is_register(ptx_val v) {
     const unsigned tag = PTX__TAG((uint32_t)v.handle);
-    return PTX__H_WHAT(v.handle) == PTX__H_REGISTER && tag && tag != PTX__W_PARAM;
+    return PTX__H_KIND(v.handle) == PTX__H_REGISTER && tag && tag != PTX__W_PARAM;
 }
 /* Whether a handle is an address in a register, plus an offset. */
-static int ptx__is_place(ptx_val v) {
-    return PTX__H_WHAT(v.handle) == PTX__H_PLACE && (v.handle >> PTX__P_TYPE & 7u) < PTX__P_BLOCK;
+static int ptx__is_address_offset(ptx_val v) {
+    return PTX__H_KIND(v.handle) == PTX__H_ADDRESS_OFFSET
+           && (v.handle >> PTX__OFF_TYPE & 7u) < PTX__OFF_PARAM_BLOCK;
 }
 static ptx_val ptx__with_type(ptx_val v, unsigned type) {
     v.handle = (v.handle & ~((uint64_t)63 << 55)) | (uint64_t)type << 55;
     return v;
 }
 static ptx_val ptx__with_space(ptx_val v, unsigned space) {
-    const int at = PTX__H_WHAT(v.handle) == PTX__H_PLACE ? PTX__P_SPACE : PTX__H_SPACE;
-    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
+    const int at = PTX__H_KIND(v.handle) == PTX__H_ADDRESS_OFFSET ? PTX__OFF_SPACE : PTX__H_SPACE;
+    if (PTX__H_KIND(v.handle) == PTX__H_NOTHING) return v;
     v.handle = (v.handle & ~((uint64_t)7 << at)) | (uint64_t)space << at;
     return v;
 }
@@ -3768,20 +3779,20 @@ PTXGEN_API ptx_val ptx_as(ptx_val v, ptx_type type) {
     /* A register of another width gives no value; the use of that value reports it. */
     const unsigned have = (unsigned)ptx_type_of(v);
     uint64_t code;
-    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
-    if (!ptx__is_register(v) && !ptx__is_place(v)) return ptx__none_for(PTX__WHY_AS_WHAT);
+    if (PTX__H_KIND(v.handle) == PTX__H_NOTHING) return v;
+    if (!ptx__is_register(v) && !ptx__is_address_offset(v)) return ptx__none_for(PTX__WHY_AS_NO_REGISTER);
     if ((unsigned)type >= PTX__TYPE_COUNT || ptx__fact(have)->bits != ptx__fact(type)->bits)
         return ptx__none_for(PTX__WHY_AS);
     if (ptx__is_register(v)) return ptx__with_type(v, type);
-    for (code = 0; code < PTX__P_BLOCK && ptx__place_types[code] != (unsigned)type; code++) {
+    for (code = 0; code < PTX__OFF_PARAM_BLOCK && ptx__address_types[code] != (unsigned)type; code++) {
     }
-    if (code == PTX__P_BLOCK) return ptx__none_for(PTX__WHY_AS);
-    v.handle = (v.handle & ~((uint64_t)7 << PTX__P_TYPE)) | code << PTX__P_TYPE;
+    if (code == PTX__OFF_PARAM_BLOCK) return ptx__none_for(PTX__WHY_AS);
+    v.handle = (v.handle & ~((uint64_t)7 << PTX__OFF_TYPE)) | code << PTX__OFF_TYPE;
     return v;
 }
 PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
-    if (PTX__H_WHAT(v.handle) == PTX__H_NOTHING) return v;
-    if ((!ptx__is_register(v) && !ptx__is_place(v))
+    if (PTX__H_KIND(v.handle) == PTX__H_NOTHING) return v;
+    if ((!ptx__is_register(v) && !ptx__is_address_offset(v))
         || ((unsigned)space > PTX_CONST && space != PTX_SHARED_CLUSTER))
         return ptx__none_for(PTX__WHY_PTR);
     return ptx__with_space(v, space);
@@ -3789,42 +3800,43 @@ PTXGEN_API ptx_val ptx_ptr(ptx_val v, ptx_space space) {
 PTXGEN_API ptx_val ptx_inv(ptx_val predicate) {
     if (ptx_type_of(predicate) == PTX_PRED)
         predicate.handle ^= PTX__H_INVERTED;
-    else if (PTX__H_WHAT(predicate.handle) != PTX__H_NOTHING)
+    else if (PTX__H_KIND(predicate.handle) != PTX__H_NOTHING)
         return ptx__none_for(PTX__WHY_INV);
     return predicate;
 }
 /* Split an address into its base and its offset. Other values are returned as they are, with offset 0. */
-static ptx__operand ptx__without_offset(ptx__operand v, int64_t *offset) {
+static ptx__operand ptx__split_address(ptx__operand v, int64_t *offset) {
     *offset = 0;
-    if (v.kind != PTX__PLACE && v.kind != PTX__PLACE_SYM) return v;
+    if (v.kind != PTX__REG_OFFSET && v.kind != PTX__PARAM_OFFSET) return v;
     *offset = (int32_t)(uint32_t)(v.bits >> 32);
-    v.kind = v.kind == PTX__PLACE ? PTX__REG : PTX__SYM;
+    v.kind = v.kind == PTX__REG_OFFSET ? PTX__REG : PTX__PARAM_BLOCK;
     v.bits &= 0xffffffffu;
     return v;
 }
 PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
     const uint64_t h = address.handle;
     uint64_t code = 0;
-    if (PTX__H_WHAT(h) == PTX__H_NOTHING) return address;
-    if (byte_offset > INT32_MAX || byte_offset < INT32_MIN) return ptx__far(byte_offset);
-    if (PTX__H_WHAT(h) == PTX__H_PLACE) {
-        byte_offset += ptx__place_offset(h);
+    if (PTX__H_KIND(h) == PTX__H_NOTHING) return address;
+    if (byte_offset > INT32_MAX || byte_offset < INT32_MIN) return ptx__none_for_offset(byte_offset);
+    if (PTX__H_KIND(h) == PTX__H_ADDRESS_OFFSET) {
+        byte_offset += ptx__handle_offset(h);
         address.handle &= ~(uint64_t)0xffffff;
-    } else if (PTX__H_WHAT(h) == PTX__H_REGISTER && PTX__TAG((uint32_t)h)) {
+    } else if (PTX__H_KIND(h) == PTX__H_REGISTER && PTX__TAG((uint32_t)h)) {
         if (PTX__TAG((uint32_t)h) == PTX__W_PARAM)
-            code = PTX__P_BLOCK;
+            code = PTX__OFF_PARAM_BLOCK;
         else
-            while (code < PTX__P_BLOCK && ptx__place_types[code] != PTX__H_TYPE(h)) code++;
-        if (PTX__TAG((uint32_t)h) != PTX__W_PARAM && code == PTX__P_BLOCK)
+            while (code < PTX__OFF_PARAM_BLOCK && ptx__address_types[code] != PTX__H_TYPE(h)) code++;
+        if (PTX__TAG((uint32_t)h) != PTX__W_PARAM && code == PTX__OFF_PARAM_BLOCK)
             return ptx__none_for(PTX__WHY_OFF);
-        if (PTX__INDEX((uint32_t)h) > PTX__P_INDEX_MAX) return ptx__none_for(PTX__WHY_LATE);
-        address.handle = (uint64_t)PTX__H_PLACE << 61 | code << PTX__P_TYPE
-                         | (h >> PTX__H_SPACE & 7u) << PTX__P_SPACE
-                         | (h >> PTX__H_ALIGN & 15u) << PTX__P_ALIGN | (h >> 32 & 255u) << PTX__P_OWNER
-                         | (h & PTX__P_INDEX_MAX) << PTX__P_INDEX;
+        if (PTX__INDEX((uint32_t)h) > PTX__OFF_INDEX_MAX) return ptx__none_for(PTX__WHY_HIGH_REGISTER);
+        address.handle = (uint64_t)PTX__H_ADDRESS_OFFSET << 61 | code << PTX__OFF_TYPE
+                         | (h >> PTX__H_SPACE & 7u) << PTX__OFF_SPACE
+                         | (h >> PTX__H_ALIGN & 15u) << PTX__OFF_ALIGN | (h >> 32 & 255u) << PTX__OFF_OWNER
+                         | (h & PTX__OFF_INDEX_MAX) << PTX__OFF_INDEX;
     } else
         return ptx__none_for(PTX__WHY_OFF);
-    if (byte_offset > PTX__P_OFFSET_MAX || byte_offset < -PTX__P_OFFSET_MAX - 1) return ptx__far(byte_offset);
+    if (byte_offset > PTX__OFF_OFFSET_MAX || byte_offset < -PTX__OFF_OFFSET_MAX - 1)
+        return ptx__none_for_offset(byte_offset);
     address.handle |= (uint64_t)byte_offset & 0xffffff;
     return address;
 }
@@ -3833,11 +3845,11 @@ PTXGEN_API ptx_val ptx_off(ptx_val address, int64_t byte_offset) {
    The modifiers are one number for each group below: 0 for none, n for the n-th of the group. For others, and
    for two of one group, the bits above the offset are a list of at most four modifiers: PTX__A_LIST. */
 static const struct {
-    uint8_t first, count, at; /* the group's first bit in ptx_mods, its length; the number's lowest bit */
+    uint8_t first, count, shift; /* the group's first bit in ptx_mods, its length; the number's lowest bit */
 } ptx__access_groups[] = {{3, 5, 0},   {8, 4, 3},   {18, 7, 6}, {26, 5, 9},
                           {44, 4, 12}, {52, 3, 15}, {0, 2, 17}, {25, 1, 19}};
 enum {
-    PTX__POLICY_LATE = 2044, /* from here on errors: the register's index does not fit, or it is no policy */
+    PTX__POLICY_HIGH_REGISTER = 2044, /* errors from here on: the register's index does not fit, ... */
     PTX__POLICY_FOREIGN,
     PTX__POLICY_TYPE,
     PTX__POLICY_NONE,
@@ -3856,7 +3868,7 @@ static ptx_mods ptx__access_mods(uint64_t access) {
         return mods | (access >> 56 & 3) << 62;
     }
     for (i = 0; i < sizeof ptx__access_groups / sizeof *ptx__access_groups; i++) {
-        n = (unsigned)(access >> (PTX__A_MODS + ptx__access_groups[i].at))
+        n = (unsigned)(access >> (PTX__A_MODS + ptx__access_groups[i].shift))
             & (ptx__access_groups[i].count > 3   ? 7u
                : ptx__access_groups[i].count > 1 ? 3u
                                                  : 1u);
@@ -3872,7 +3884,7 @@ static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
         for (n = 0; n < ptx__access_groups[i].count; n++) {
             bit = (ptx_mods)1 << (ptx__access_groups[i].first + n);
             if (!(left & bit)) continue;
-            packed |= (uint64_t)(n + 1) << ptx__access_groups[i].at;
+            packed |= (uint64_t)(n + 1) << ptx__access_groups[i].shift;
             left &= ~bit;
             break;
         }
@@ -3901,15 +3913,16 @@ static uint64_t ptx__with_mods(uint64_t access, ptx_mods mods) {
 PTXGEN_API ptx_mem ptx_at(ptx_val address, int64_t byte_offset) {
     ptx_mem mem;
     int64_t offset = 0;
-    if (PTX__H_WHAT(address.handle) == PTX__H_PLACE) {
-        offset = ptx__place_offset(address.handle);
+    if (PTX__H_KIND(address.handle) == PTX__H_ADDRESS_OFFSET) {
+        offset = ptx__handle_offset(address.handle);
         address.handle &= ~(uint64_t)0xffffff;
     }
     if (byte_offset > INT32_MAX || byte_offset < INT32_MIN)
         offset = byte_offset;
     else
         offset += byte_offset;
-    mem.base = offset > INT32_MAX || offset < INT32_MIN ? ptx__far(offset).handle : address.handle;
+    mem.base =
+        offset > INT32_MAX || offset < INT32_MIN ? ptx__none_for_offset(offset).handle : address.handle;
     mem.access = (uint32_t)offset;
     return mem;
 }
@@ -3921,8 +3934,8 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
     return mem;
 }
 PTX__RARE_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
-    const uint64_t owner = PTX__H_WHAT(mem.base) == PTX__H_PLACE
-                               ? (mem.base >> PTX__P_OWNER ^ policy.handle >> 32) & 255
+    const uint64_t owner = PTX__H_KIND(mem.base) == PTX__H_ADDRESS_OFFSET
+                               ? (mem.base >> PTX__OFF_OWNER ^ policy.handle >> 32) & 255
                                : (mem.base ^ policy.handle) >> 32 & 65535;
     const uint32_t word = (uint32_t)policy.handle;
     uint64_t code = PTX__INDEX(word) + 1;
@@ -3932,8 +3945,8 @@ PTX__RARE_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
         code = PTX__POLICY_TYPE;
     else if (owner)
         code = PTX__POLICY_FOREIGN;
-    else if (code > PTX__POLICY_LATE)
-        code = PTX__POLICY_LATE;
+    else if (code > PTX__POLICY_HIGH_REGISTER)
+        code = PTX__POLICY_HIGH_REGISTER;
     mem.access = ptx__with_mods((mem.access & UINT32_MAX) | code << PTX__A_POLICY,
                                 ptx__access_mods(mem.access) | PTX_L2_CACHE_HINT);
     return mem;
@@ -3943,7 +3956,8 @@ static ptx__access ptx__read_memory(const ptx_kernel *k, ptx_mem mem) {
     ptx_val base;
     base.handle = mem.base;
     a.base = ptx__read_handle(k, base);
-    if (a.base.kind >= PTX__PLACE && a.base.kind != PTX__FAR) a.base = ptx__without_offset(a.base, &a.offset);
+    if (a.base.kind >= PTX__REG_OFFSET && a.base.kind != PTX__OUT_OF_RANGE)
+        a.base = ptx__split_address(a.base, &a.offset);
     a.offset = (int32_t)(uint32_t)mem.access;
     a.mods = ptx__access_mods(mem.access);
     a.policy = mem.access & PTX__A_LIST ? 0u : (uint32_t)(mem.access >> PTX__A_POLICY);
@@ -3987,29 +4001,29 @@ PTX__RARE const char *ptx__describe(ptx__operand v) {
         "an address with an offset of more than 24 bits (in ptx_at 32), which ptx_ptr_add takes",
         "a ptx_off of a register beyond the first 524,288 of its width; ptx_at and ptx_ptr_add take any",
         "a number of more than 55 bits, which ptx_wide(k, PTX_U64, bits) makes"};
-    if ((v.bits & 255) == PTX__WHY_WIDE && v.kind == PTX__FAR) {
+    if ((v.bits & 255) == PTX__WHY_WIDE && v.kind == PTX__OUT_OF_RANGE) {
         const unsigned type = PTX__H_TYPE(v.bits);
         if (type == PTX_F64)
             return "a number whose handle would lose bits, which ptx_wide(k, PTX_F64, bits) makes";
         if (type == PTX_S64) return "a number of more than 55 bits, which ptx_wide(k, PTX_S64, bits) makes";
         if (type != PTX_U64 && type != PTX_NONE) return "a number that does not fit its type";
     }
-    if (v.kind == PTX__NOTHING || v.kind == PTX__FAR)
+    if (v.kind == PTX__NOTHING || v.kind == PTX__OUT_OF_RANGE)
         return why[(v.bits & 255) <= PTX__WHY_WIDE ? v.bits & 255 : 0];
-    if (v.kind == PTX__SYM) return "the address of a parameter block";
-    if (v.kind == PTX__PLACE || v.kind == PTX__PLACE_SYM) return "a place in memory";
+    if (v.kind == PTX__PARAM_BLOCK) return "the address of a parameter block";
+    if (v.kind == PTX__REG_OFFSET || v.kind == PTX__PARAM_OFFSET) return "a place in memory";
     if (v.kind == PTX__IMM && v.type == PTX_NONE) return "an integer immediate";
     return ptx__fact(v.type)->name;
 }
 
 /* A part of a message, with room for the longest list of types. */
-typedef struct ptx__list {
+typedef struct ptx__message_part {
     char s[400];
-} ptx__list;
+} ptx__message_part;
 
 /* "u32, s32 or f32" */
-PTX__RARE ptx__list ptx__types_text(uint64_t set) {
-    ptx__list list;
+PTX__RARE ptx__message_part ptx__types_text(uint64_t set) {
+    ptx__message_part list;
     size_t n = 0;
     unsigned type;
     list.s[0] = 0;
@@ -4031,11 +4045,11 @@ static int ptx__is_number(unsigned type) {
 }
 
 /* The end of a message: how to turn v into an operand of that type. "" where there is no way. */
-PTX__RARE ptx__list ptx__cure(ptx__operand v, unsigned type) {
+PTX__RARE ptx__message_part ptx__conversion_hint(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
-    ptx__list text;
+    ptx__message_part text;
     char name[16];
     size_t i;
     text.s[0] = 0;
@@ -4134,7 +4148,7 @@ PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
 
 /* Check the rules that a set of allowed modifiers cannot express: which orders, scopes, hints and spaces of
    an access exclude each other. Returns NULL if all is well, else the rule. */
-PTX__RARE const char *ptx__access_wrong(unsigned op, ptx_mods all) {
+PTX__RARE const char *ptx__broken_access_rule(unsigned op, ptx_mods all) {
     const ptx_mods mods = all & ~PTX__FAMILY;
     ptx_mods sem = mods & PTX__SEM, scope = mods & PTX__SCOPE;
     ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE;
@@ -4172,10 +4186,10 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
 #define PTX__ANY 0xffffu
 #define PTX__ONE 0xfffeu
 
-/* Whether a group may have n registers; set: the letter after its '+'. */
-PTX__RARE int ptx__length_ok(char set, unsigned n) {
+/* Whether a group may have n registers; letter: the letter after its '+'. */
+PTX__RARE int ptx__group_length_ok(char letter, unsigned n) {
     int power = (n & (n - 1)) == 0;
-    switch (set) {
+    switch (letter) {
     case 'v': return n == 2 || n == 4;
     case 'e': return n == 2 || n == 4 || n == 8;
     case 'x': return n == 1 || n == 2 || n == 4;
@@ -4194,12 +4208,12 @@ PTX__RARE int ptx__length_ok(char set, unsigned n) {
 
 /* Expand a row's operands: groups get n elements, and `pair` says whether the optional second result is
    there. The result is a text such as "{ffff}=dp". Returns 0 where a group cannot have n elements or the text
-   would be longer than PTX__PROGRAM_MAX. */
-#define PTX__PROGRAM_MAX 320
+   would be longer than PTX__SIGNATURE_MAX. */
+#define PTX__SIGNATURE_MAX 320
 PTX__RARE int ptx__expand_signature(const char *sig, unsigned n, int pair, char *out, unsigned *results,
                                     unsigned *sources) {
     unsigned *count = results;
-    char *end = out + PTX__PROGRAM_MAX - 8;
+    char *end = out + PTX__SIGNATURE_MAX - 8;
     *results = *sources = 0;
     for (; *sig; sig++) {
         unsigned times = 1;
@@ -4220,7 +4234,7 @@ PTX__RARE int ptx__expand_signature(const char *sig, unsigned n, int pair, char 
         }
         if (sig[1] == '+') {
             times = n;
-            if (!ptx__length_ok(sig[2], n)) return 0;
+            if (!ptx__group_length_ok(sig[2], n)) return 0;
         } else if (sig[1] == '-')
             times = n - 2;
         if (times > (unsigned)(end - out)) return 0;
@@ -4236,18 +4250,18 @@ PTX__RARE int ptx__expand_signature(const char *sig, unsigned n, int pair, char 
 
 /* Whether a row takes n operands and gives n_out results. If so, also its expanded operands and the length of
    its groups. */
-PTX__RARE int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, char *program,
+PTX__RARE int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, char *signature,
                                 unsigned *length) {
     unsigned results, sources, most = strchr(row->sig, '+') ? 128 : 1;
     int pair, one = strchr(row->sig, '?') ? 2 : 1;
     *length = 1;
     if (n == PTX__ANY || *row->sig == '~') {
-        program[0] = 0;
+        signature[0] = 0;
         return 1;
     }
     for (; *length <= most; ++*length)
         for (pair = 0; pair < one; pair++)
-            if (ptx__expand_signature(row->sig, *length, pair, program, &results, &sources) && sources == n
+            if (ptx__expand_signature(row->sig, *length, pair, signature, &results, &sources) && sources == n
                 && (results == n_out || (n_out == PTX__ONE && results < 2)))
                 return 1;
     return 0;
@@ -4255,7 +4269,7 @@ PTX__RARE int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out,
 
 /* The counts of operands and results that a row has, for messages. */
 PTX__RARE const char *ptx__counts_text(const ptx__row *row, char *text, size_t size) {
-    char program[PTX__PROGRAM_MAX];
+    char signature[PTX__SIGNATURE_MAX];
     unsigned n, results, sources, found = 0;
     int pair;
     size_t used = 0;
@@ -4263,7 +4277,7 @@ PTX__RARE const char *ptx__counts_text(const ptx__row *row, char *text, size_t s
     for (n = 1; n <= 128 && found < 4; n++)
         for (pair = 0; pair < (strchr(row->sig, '?') ? 2 : 1) && (n == 1 || strchr(row->sig, '+')); pair++)
             if (found < 4 && used + 40 < size
-                && ptx__expand_signature(row->sig, n, pair, program, &results, &sources))
+                && ptx__expand_signature(row->sig, n, pair, signature, &results, &sources))
                 used += (size_t)snprintf(text + used, size - used, "%s %u and %u",
                                          found++ ? "," : ": there are", sources, results);
     return text;
@@ -4311,7 +4325,7 @@ PTX__RARE const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *
    one that they lack; of the latter the caller reports what is lacking. */
 PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                         unsigned src, ptx_mods asked, unsigned n, unsigned n_out,
-                                        ptx_mods *mods, char *program, unsigned *length) {
+                                        ptx_mods *mods, char *signature, unsigned *length) {
     const ptx__row *row = &ptx__rows[k->m->first[op]], *closest = NULL, *other = NULL, *lacking = NULL;
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
@@ -4323,10 +4337,10 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
         if (sources ? !(sources >> src & 1) : src != PTX_NONE) continue;
         if (!closest || asked & ~ptx__allowed(closest)) closest = row;
         if (!(asked & needed & ptx__missing(needed, 0))) all |= ptx__default(row);
-        if (all & ~allowed || ptx__missing(needed, all) || ptx__conflict(all) || ptx__access_wrong(op, all)
-            || ptx__cannot_saturate(op, type, src, all))
+        if (all & ~allowed || ptx__missing(needed, all) || ptx__conflict(all)
+            || ptx__broken_access_rule(op, all) || ptx__cannot_saturate(op, type, src, all))
             continue;
-        if (!ptx__operands_fit(row, n, n_out, program, length)) {
+        if (!ptx__operands_fit(row, n, n_out, signature, length)) {
             other = other ? other : row;
             continue;
         }
@@ -4340,7 +4354,7 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
     }
     if (lacking) {
         *mods = lacking_mods;
-        ptx__operands_fit(lacking, n, n_out, program, length);
+        ptx__operands_fit(lacking, n, n_out, signature, length);
         return lacking;
     }
     if (other) {
@@ -4379,7 +4393,7 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
     } else {
         const ptx_mods other_mods = asked & ~ptx__allowed(closest);
         const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
-        const char *why = ": ", *what = ptx__access_wrong(op, asked);
+        const char *why = ": ", *what = ptx__broken_access_rule(op, asked);
         if (atomic & PTX_ATOM_CAS)
             what = ".cas compares: call ptx_atom_cas";
         else if (other_mods && !(atomic && ptx__conflict(asked)))
@@ -4410,8 +4424,8 @@ PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
    address. Loads read shared memory only where they name that space. */
 static void ptx__set_behaviour(ptx__form *form, unsigned op, ptx_mods mods) {
     const ptx_mods shared = (PTX__M_SHARED | PTX__M_SHARED_CLUSTER) & ~PTX__FAMILY;
-    const uint32_t facts = ptx__facts[op];
-    form->who = facts & 7u;
+    const uint32_t facts = ptx__op_facts[op];
+    form->collective = facts & 7u;
     form->result = facts >> 3 & 7u;
     form->effect = facts >> 6 & 15u;
     if (op == PTX_LD && mods & (PTX__M_PARAM | PTX__M_CONST) & ~PTX__FAMILY)
@@ -4476,11 +4490,10 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
                                  ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
     ptx_module *m = k->m;
     ptx_mods mods = 0;
-    char text[384], program[PTX__PROGRAM_MAX], lacks[160];
+    char text[384], signature[PTX__SIGNATURE_MAX], lacks[160];
     unsigned count = 1;
-    const ptx__row *row =
-        ptx__find_row(k, site, op, op == PTX_RAW ? 0u : type, op == PTX_RAW ? 0u : src, asked, n, n_out,
-                      &mods, program, &count);
+    const ptx__row *row = ptx__find_row(k, site, op, op == PTX_RAW ? 0u : type, op == PTX_RAW ? 0u : src,
+                                        asked, n, n_out, &mods, signature, &count);
     uint32_t version, sm;
     size_t length, size;
     ptx__form *form;
@@ -4502,12 +4515,12 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
                          version % 10, m->cap / 10, m->cap % 10);
     if (!PTX__ROOM(m, m->forms, 1)) return 0;
     form = &m->forms.at[m->forms.count];
-    size = strlen(program) + 1;
+    size = strlen(signature) + 1;
     if (!PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK)) return 0;
-    form->program = (uint32_t)m->chars.count;
-    form->slots = form->program + (uint32_t)(strcspn(program, "=") + 1);
-    if (!program[0]) form->slots = form->program;
-    memcpy(m->chars.at + form->program, program, size);
+    form->signature = (uint32_t)m->chars.count;
+    form->slots = form->signature + (uint32_t)(strcspn(signature, "=") + 1);
+    if (!signature[0]) form->slots = form->signature;
+    memcpy(m->chars.at + form->signature, signature, size);
     m->chars.count += size;
     form->text = (uint32_t)m->chars.count;
     memcpy(m->chars.at + form->text, text, length);
@@ -4524,23 +4537,23 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     form->operands = strchr(row->sig, '=') + 1;
     ptx__set_behaviour(form, op, mods);
     if (op == PTX_RAW) { /* its src and type are facts that the caller states of the text */
-        form->who = (uint8_t)src;
+        form->collective = (uint8_t)src;
         form->result = PTX__RESULT_LANE;
         form->effect = (uint8_t)type;
     }
     form->seen = 1u << form->effect;
-    if (form->who) form->seen |= PTX__SEEN_CONVERGENT;
+    if (form->collective) form->seen |= PTX__SEEN_CONVERGENT;
     if (ptx__is_tensor_load(op)) form->seen |= PTX__SEEN_TENSOR_LOAD;
-    form->reach = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
-    form->special = form->who || form->effect || form->reach;
+    form->has_addresses = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
+    form->special = form->collective || form->effect || form->has_addresses;
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
 }
 
 /* The form of an instruction as index + 1, or 0 with the error set. */
-static uint32_t ptx__get_shape(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
-                               ptx_mods mods, unsigned n, unsigned n_out) {
+static uint32_t ptx__get_counted_form(ptx_kernel *k, const char *site, unsigned op, unsigned type,
+                                      unsigned src, ptx_mods mods, unsigned n, unsigned n_out) {
     ptx_module *m = k->m;
     uint32_t low = op | type << 16 | src << 24, high = n | n_out << 16, index, version;
     uint64_t key = low | (uint64_t)high << 32;
@@ -4557,7 +4570,7 @@ static uint32_t ptx__get_shape(ptx_kernel *k, const char *site, unsigned op, uns
 }
 static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
                               ptx_mods mods) {
-    return ptx__get_shape(k, site, op, type, src, mods, PTX__ANY, PTX__ANY);
+    return ptx__get_counted_form(k, site, op, type, src, mods, PTX__ANY, PTX__ANY);
 }
 
 /* -- recording -- */
@@ -4617,29 +4630,29 @@ PTXGEN_API ptx_val ptx_wide_(ptx_kernel *k, const char *site, ptx_type type, uin
 /* Encode a changed operand: a register, a parameter block or an integer. */
 static ptx_val ptx__operand_handle(ptx_kernel *k, const ptx__operand *o) {
     ptx_val v;
-    if (o->kind == PTX__REG || o->kind == PTX__SYM) return ptx__register_handle(o);
+    if (o->kind == PTX__REG || o->kind == PTX__PARAM_BLOCK) return ptx__register_handle(o);
     v.handle = o->kind == PTX__IMM ? ptx__integer_handle((ptx_type)o->type, o->bits) : 0;
-    return o->kind == PTX__IMM && PTX__H_WHAT(v.handle) == PTX__H_NOTHING ? ptx__wide(k, o->type, o->bits)
-                                                                         : v;
+    return o->kind == PTX__IMM && PTX__H_KIND(v.handle) == PTX__H_NOTHING ? ptx__wide(k, o->type, o->bits)
+                                                                          : v;
 }
 
 /* Whether a handle is of this kernel and of a register that exists. */
 static int ptx__is_own(const ptx_kernel *k, const ptx__operand *v) {
     uint32_t word = (uint32_t)v->bits;
     if (v->owner != k->owner || v->type >= PTX__TYPE_COUNT || v->space > PTX_SHARED_CLUSTER) return 0;
-    return v->kind == PTX__REG   ? PTX__INDEX(word) < k->registers[PTX__TAG(word)]
-           : v->kind == PTX__SYM ? v->bits < k->params.count
-                                 : 0;
+    return v->kind == PTX__REG           ? PTX__INDEX(word) < k->registers[PTX__TAG(word)]
+           : v->kind == PTX__PARAM_BLOCK ? v->bits < k->params.count
+                                         : 0;
 }
 /* The same; sets the error if not. */
 static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
     if (ptx__is_own(k, &v)) return 1;
-    if (v.kind != PTX__REG && v.kind != PTX__SYM) {
+    if (v.kind != PTX__REG && v.kind != PTX__PARAM_BLOCK) {
         int number = v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT;
-        if (v.kind == PTX__FAR && (v.bits & 255) == PTX__WHY_FAR)
+        if (v.kind == PTX__OUT_OF_RANGE && (v.bits & 255) == PTX__WHY_LARGE_OFFSET)
             ptx__fail(k, PTX_E_RANGE, site, "%s is %s: %lld", what, ptx__describe(v),
                       (long long)((int64_t)(v.bits << 3) >> 11));
-        return PTX__FAIL(k, v.kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+        return PTX__FAIL(k, v.kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
                          "%s is %s%s where a register is needed%s", what,
                          number && v.type ? "an immediate of type " : "", ptx__describe(v),
                          number ? ": ptx_mov(k, x) makes one of an immediate with a type, such as ptx_u32(1)"
@@ -4647,7 +4660,7 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
     }
     if (v.owner != k->owner)
         return PTX__FAIL(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
-    if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER || v.kind == PTX__SYM)
+    if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER || v.kind == PTX__PARAM_BLOCK)
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
     else
         ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
@@ -4676,7 +4689,7 @@ PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
 }
 /* Mark the instruction that is recorded next. There is room for as many marks as instructions. */
 PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
-static void ptx__word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
+static void ptx__push_word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.count++] = word; }
 
 /* Whether a register is old: defined after the first block and before the last label. */
 PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
@@ -4793,7 +4806,7 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
     if (!(*word << 1) && bits << 1) return 2;
     return (*word & 0x7fffffffu) != 0x7f800000u || (bits << 1) == (uint64_t)0x7ff << 53;
 }
-#define PTX__LOST ((uint64_t)1 << 32) /* above the bits of a float 0: rounded from a number that is not 0 */
+#define PTX__UNDERFLOW ((uint64_t)1 << 32) /* with the bits of a float 0: rounded from another one */
 
 /* One operand of the instruction that is being recorded. */
 typedef struct ptx__use {
@@ -4828,7 +4841,7 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
             if (!fits)
                 return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32",
                                  u->index, ptx__use_name(u), value);
-            bits = word | (fits == 2 ? PTX__LOST : 0);
+            bits = word | (fits == 2 ? PTX__UNDERFLOW : 0);
             tag = PTX__W_F32;
         } else {
             if ((bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull) bits = 0x7fffffffffffffffull;
@@ -4841,9 +4854,9 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
             return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
                              ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
     }
-    ptx__word(u->k, PTX__WORD(tag, 0));
-    ptx__word(u->k, (uint32_t)bits);
-    ptx__word(u->k, (uint32_t)(bits >> 32));
+    ptx__push_word(u->k, PTX__WORD(tag, 0));
+    ptx__push_word(u->k, (uint32_t)bits);
+    ptx__push_word(u->k, (uint32_t)(bits >> 32));
     return 1;
 }
 
@@ -4882,7 +4895,7 @@ PTX__RARE int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, u
 
 /* Whether ptxas refuses an immediate as this operand: see PTX__REGISTERS. */
 static int ptx__register_only(const ptx__use *u) {
-    switch (ptx__facts[u->row->op] & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
+    switch (ptx__op_facts[u->row->op] & (PTX__REGISTER_1 | PTX__REGISTERS_2 | PTX__REGISTERS)) {
     case 0: return 0;
     case PTX__REGISTER_1: return u->index == 1;
     case PTX__REGISTERS_2: return u->index >= 2;
@@ -4901,14 +4914,14 @@ static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int
         uint32_t word = (uint32_t)v.bits, tag = PTX__TAG(word);
         if (PTX__INDEX(word) >= u->k->registers[tag]) return ptx__require_own(u->k, u->site, v, "a source");
         if (v.flags & PTX__INVERTED) word = PTX__WORD(PTX__W_PRED_NOT, PTX__INDEX(word));
-        ptx__word(u->k, word);
+        ptx__push_word(u->k, word);
         return 1;
     }
     if (v.kind == PTX__IMM || v.kind == PTX__IMM_FLOAT) {
         int packed = type == PTX_U16X2 || type == PTX_S16X2 || ptx__register_only(u);
         int integer = (want->kind == 'u' || want->kind == 's' || want->kind == 'b') && !packed;
         if (packed) fits = 0, where = " in a register";
-        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__facts[u->row->op] & PTX__NO_FLOATS)
+        if (v.kind == PTX__IMM_FLOAT && want->kind == 'b' && ptx__op_facts[u->row->op] & PTX__NO_FLOATS)
             fits = 0;
         if (v.kind == PTX__IMM ? integer && (v.type == PTX_NONE || fits) : fits)
             return ptx__push_imm(u, v, type);
@@ -4919,7 +4932,7 @@ static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int
     }
     return PTX__FAIL(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
                      ptx__use_name(u), ptx__describe(v), want->name, where,
-                     *where ? "" : ptx__cure(v, type).s);
+                     *where ? "" : ptx__conversion_hint(v, type).s);
 }
 
 /* The same, fast for a register of exactly that type, as most operands are. */
@@ -4927,19 +4940,19 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
     uint32_t tag = PTX__TAG((uint32_t)v.bits);
     if (v.kind == PTX__REG && v.type == type && v.owner == u->k->owner && !(v.flags & PTX__INVERTED)
         && PTX__INDEX((uint32_t)v.bits) < u->k->registers[tag]) {
-        ptx__word(u->k, (uint32_t)v.bits);
+        ptx__push_word(u->k, (uint32_t)v.bits);
         return 1;
     }
     return ptx__push_other(u, v, type, loose);
 }
 
 /* A request in one word: the instruction, its types (PTX_NONE: from the operands), the number of its
-   operands. PTX__INTO: the result is assigned to a variable, which follows the operands. */
-#define PTX__WHAT(op, type, src_type, n)                                                                     \
+   operands. PTX__TO_VARIABLE: the result is assigned to a variable, which follows the operands. */
+#define PTX__REQUEST(op, type, src_type, n)                                                                  \
     ((uint32_t)(op) | (uint32_t)(type) << 12 | (uint32_t)(src_type) << 19 | (uint32_t)(n) << 26 | 1u << 30)
-#define PTX__INTO (1u << 29)
-#define PTX__COUNT_OF(what) ((what) >> 26 & 7u)
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+#define PTX__TO_VARIABLE (1u << 29)
+#define PTX__SOURCE_COUNT(what) ((what) >> 26 & 7u)
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods, ptx_val a,
                            ptx_val b);
 
 /* Move an operand that PTX cannot print in that slot to a register: a 16-bit float immediate, an inverted
@@ -4947,15 +4960,15 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_m
 static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__operand v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
-    int lost = 0;
+    int underflow = 0;
     ptx_val d;
-    if (v.kind == PTX__PLACE && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
+    if (v.kind == PTX__REG_OFFSET && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
         int64_t offset;
-        v = ptx__without_offset(v, &offset);
+        v = ptx__split_address(v, &offset);
         if (ptx__fact(v.type)->bits == 32 && ptx__fact(v.type)->kind != 's') offset &= 0xffffffff;
         d.handle = ptx__integer_handle((ptx_type)v.type, (uint64_t)offset);
         k->guard = 0;
-        d = ptx__record(k, site, PTX__WHAT(PTX_ADD, 0, 0, 2), 0, ptx__register_handle(&v), d);
+        d = ptx__record(k, site, PTX__REQUEST(PTX_ADD, 0, 0, 2), 0, ptx__register_handle(&v), d);
         k->guard = guard;
         return ptx__read_handle(k, d);
     }
@@ -4966,7 +4979,7 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
             ptx__fail(k, PTX_E_RANGE, site, "%g does not fit %s", value, ptx__fact(v.type)->name);
             return v;
         }
-        lost = !(bits & 0x7fffu) && v.bits << 1;
+        underflow = !(bits & 0x7fffu) && v.bits << 1;
         form = ptx__get_form(k, site, PTX_MOV, PTX_B16, 0, 0);
     } else if (v.kind == PTX__REG && v.flags & PTX__INVERTED && slot != 'p') {
         if (!ptx__require_own(k, site, v, "a predicate")) return v;
@@ -4981,13 +4994,13 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
     if (!form || !ptx__begin(k, 4)) return v;
     d = ptx__new_register(k, site, v.type);
     at = k->words.count;
-    ptx__word(k, (uint32_t)d.handle);
+    ptx__push_word(k, (uint32_t)d.handle);
     if (v.kind == PTX__REG)
-        ptx__word(k, (uint32_t)v.bits);
+        ptx__push_word(k, (uint32_t)v.bits);
     else {
-        ptx__word(k, PTX__WORD(PTX__W_HEX16, 0));
-        ptx__word(k, bits);
-        ptx__word(k, (uint32_t)lost); /* PTX__LOST */
+        ptx__push_word(k, PTX__WORD(PTX__W_HEX16, 0));
+        ptx__push_word(k, bits);
+        ptx__push_word(k, (uint32_t)underflow); /* PTX__UNDERFLOW */
     }
     k->guard = 0;
     ptx__commit_plain(k, site, form - 1, at, 1);
@@ -4997,7 +5010,7 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
 /* Move an address with an offset to a register; other values stay as they are. */
 static ptx__operand ptx__materialize_address(ptx_kernel *k, const char *site, ptx_val *v) {
     ptx__operand o = ptx__read_handle(k, *v);
-    if (o.kind != PTX__PLACE) return o;
+    if (o.kind != PTX__REG_OFFSET) return o;
     o = ptx__materialize(k, site, o, 't');
     if (ptx__ready(k)) *v = ptx__register_handle(&o);
     return o;
@@ -5045,8 +5058,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
 /* The kind of an operand. */
 static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }
 /* The index in module.memo for such a request. */
-static uint32_t ptx__memo_place(uint32_t what, ptx_mods mods, uint64_t kinds) {
-    return (uint32_t)(((kinds ^ mods) + (uint64_t)what * 0x9e3779b1u) * 0x9e3779b97f4a7c15ull >> 55);
+static uint32_t ptx__memo_index(uint32_t request, ptx_mods mods, uint64_t kinds) {
+    return (uint32_t)(((kinds ^ mods) + (uint64_t)request * 0x9e3779b1u) * 0x9e3779b97f4a7c15ull >> 55);
 }
 static uint64_t ptx__kinds_of(const ptx_val *src) {
     return src[0].handle >> 48 | src[1].handle >> 48 << 16 | src[2].handle >> 48 << 32
@@ -5071,27 +5084,28 @@ static uint32_t ptx__slot_maximum(char letter) {
 
 /* Keep a memo of the last instruction, which ptx__record_new recorded for this request. None is kept unless
    its words are just a result and these operands, unchanged. */
-static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const ptx_val *src, ptx_val result) {
+static void ptx__keep_memo(ptx_kernel *k, uint32_t request, ptx_mods mods, const ptx_val *src,
+                           ptx_val result) {
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results, *end = k->words.at + k->words.count;
     const ptx__form *form = &k->m->forms.at[ins->form];
     const char *slot = k->m->chars.at + form->slots;
-    const unsigned op = what & 0xfffu, n = PTX__COUNT_OF(what);
-    const int into = (what & PTX__INTO) != 0;
+    const unsigned op = request & 0xfffu, n = PTX__SOURCE_COUNT(request);
+    const int into = (request & PTX__TO_VARIABLE) != 0;
     ptx__memo memo;
-    uint32_t i, place;
+    uint32_t i, index;
     if (ins->kind != PTX__I_PLAIN || ins->results > 1 || ins->results != (into || ptx__is_register(result)))
         return;
     if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
     memset(&memo, 0, sizeof memo);
-    memo.what = what;
+    memo.request = request;
     memo.kinds = ptx__kinds_of(src);
-    place = ptx__memo_place(what, mods, memo.kinds);
+    index = ptx__memo_index(request, mods, memo.kinds);
     for (i = 0; i < n; i++, w++) {
         const ptx__operand v = ptx__read_handle(k, src[i]);
         if (w == end) return;
         if (PTX__TAG(*w) == PTX__W_MEM) { /* every offset is right where no alignment is needed */
-            if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__PLACE)
+            if (!strchr("skg", slot[i]) || end - w < 3 || (v.kind != PTX__REG && v.kind != PTX__REG_OFFSET)
                 || v.bits != (w[1] | (uint64_t)w[2] << 32))
                 return;
             memo.tag[i] = PTX__W_MEM;
@@ -5106,19 +5120,19 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const pt
         if (memo.tag[i] < PTX__W_UNSIGNED || memo.tag[i] > PTX__W_F32 || end - w < 3) return;
         if (v.kind == PTX__IMM) {
             uint32_t own = UINT32_MAX;
-            if (PTX__H_WHAT(src[i].handle) != PTX__H_INTEGER) return;
-            memo.most[i] = ptx__type_maximum(ptx__slot_type(slot[i], form->type, form->src, v));
+            if (PTX__H_KIND(src[i].handle) != PTX__H_INTEGER) return;
+            memo.max_immediate[i] = ptx__type_maximum(ptx__slot_type(slot[i], form->type, form->src, v));
             if (v.type) own = ptx__type_maximum(v.type);
-            if (own < memo.most[i]) memo.most[i] = own;
+            if (own < memo.max_immediate[i]) memo.max_immediate[i] = own;
             own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_maximum(slot[i]);
             if ((!k->m->plain[op] && !strchr("tLN", slot[i]))
                 || (op == PTX_AND && ptx__read_handle(k, src[0]).space))
                 own = 0; /* the number decides which target is needed, or whether the result is an address */
-            if (own < memo.most[i]) memo.most[i] = own;
-            if (v.bits > memo.most[i] || !own) {
+            if (own < memo.max_immediate[i]) memo.max_immediate[i] = own;
+            if (v.bits > memo.max_immediate[i] || !own) {
                 if (v.bits >> 32 || w[1] != (uint32_t)v.bits) return;
                 memo.tag[i] |= PTX__EXACT;
-                memo.most[i] = w[1];
+                memo.max_immediate[i] = w[1];
             } else if ((op == PTX_DIV || op == PTX_REM) && i == 1)
                 memo.tag[i] |= PTX__NOT_ZERO;
         } else if (v.kind != PTX__IMM_FLOAT || v.type != PTX_F32)
@@ -5134,8 +5148,8 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t what, ptx_mods mods, const pt
     memo.seen = form->seen;
     memo.results = ins->results;
     memo.special = form->special;
-    k->m->memo[place ^ 1] = k->m->memo[place]; /* two entries: the other one keeps the previous memo */
-    k->m->memo[place] = memo;
+    k->m->memo[index ^ 1] = k->m->memo[index]; /* two entries: the other one keeps the previous memo */
+    k->m->memo[index] = memo;
 }
 
 /* Not 0: the register is not this kernel's. */
@@ -5169,32 +5183,33 @@ PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *me
     } else if (tag == PTX__W_F32)
         *wrong |= ptx__f32_word(v.handle << 9, &w[1]) != 1;
     else
-        *wrong |= tag & PTX__EXACT ? number != memo->most[i]
-                                   : (number > memo->most[i]) | (tag & PTX__NOT_ZERO && !number);
+        *wrong |= tag & PTX__EXACT ? number != memo->max_immediate[i]
+                                   : (number > memo->max_immediate[i]) | (tag & PTX__NOT_ZERO && !number);
     return w + 3;
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods,
                                const ptx_val *src);
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of n <= 4 sources, by a memo if one fits. With PTX__INTO, s1 is the variable. */
-PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, unsigned n,
-                                  ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
+/* Record a plain instruction of n <= 4 sources, by a memo if one fits. With PTX__TO_VARIABLE, s1 is
+   the variable. */
+PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods,
+                                  unsigned n, ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
     const uint64_t kinds =
         s0.handle >> 48 | s1.handle >> 48 << 16 | s2.handle >> 48 << 32 | s3.handle >> 48 << 48;
-    uint32_t wrong = 0, old, *w, *first, place;
+    uint32_t wrong = 0, old, *w, *first, at;
     const ptx__memo *memo;
     ptx__ins *ins;
     ptx_val d, src[PTX__MEMO_MAX];
     if (!k) return ptx__none();
-    memo = &k->m->memo[place = ptx__memo_place(what, mods, kinds)];
-    if (memo->what != what || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[place ^ 1];
-    if (memo->what != what || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
+    memo = &k->m->memo[at = ptx__memo_index(request, mods, kinds)];
+    if (memo->request != request || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[at ^ 1];
+    if (memo->request != request || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
         || (int64_t)k->ins.count >= k->end
         || k->registers[memo->result_tag] == k->definitions[memo->result_tag].capacity)
-        goto unlike;
+        goto no_memo;
     first = k->words.at + k->words.count;
     w = first + memo->results;
     old = k->guard;
@@ -5202,8 +5217,8 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what
     if (n > 1) w = ptx__copy_operand(k, memo, 1, s1, w, &wrong, &old);
     if (n > 2) w = ptx__copy_operand(k, memo, 2, s2, w, &wrong, &old);
     if (n > 3) w = ptx__copy_operand(k, memo, 3, s3, w, &wrong, &old);
-    if (what & PTX__INTO) wrong |= ptx__is_foreign(k, s1);
-    if (wrong) goto unlike;
+    if (request & PTX__TO_VARIABLE) wrong |= ptx__is_foreign(k, s1);
+    if (wrong) goto no_memo;
     if (memo->special | k->guard) ptx__mark(k);
     d = ptx__none();
     if (memo->result) {
@@ -5211,7 +5226,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what
         ptx__note_definition(k, memo->result_tag, index);
         *first = PTX__WORD(memo->result_tag, index);
         d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
-    } else if (what & PTX__INTO) {
+    } else if (request & PTX__TO_VARIABLE) {
         d = s1;
         *first = (uint32_t)d.handle;
     }
@@ -5229,23 +5244,23 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t what
     k->verified = 0;
     if (memo->version > k->version) k->version = memo->version;
     if (old) ptx__list_uses(k);
-    if (what & PTX__INTO) ptx__list_assignment(k, (uint32_t)d.handle);
+    if (request & PTX__TO_VARIABLE) ptx__list_assignment(k, (uint32_t)d.handle);
     return d;
-unlike:
+no_memo:
     src[0] = s0, src[1] = s1, src[2] = s2, src[3] = s3;
-    return ptx__record_new(k, site, what, mods, src);
+    return ptx__record_new(k, site, request, mods, src);
 }
 /* Sources are passed by value: to write an array and read it back at once is slow. */
-static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods, ptx_val a,
                            ptx_val b) {
-    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, ptx__none(), ptx__none());
+    return ptx__record_n(k, site, request, mods, PTX__SOURCE_COUNT(request), a, b, ptx__none(), ptx__none());
 }
-static ptx_val ptx__record_four(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a,
+static ptx_val ptx__record_four(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods, ptx_val a,
                                 ptx_val b, ptx_val c, ptx_val d) {
-    return ptx__record_n(k, site, what, mods, PTX__COUNT_OF(what), a, b, c, d);
+    return ptx__record_n(k, site, request, mods, PTX__SOURCE_COUNT(request), a, b, c, d);
 }
-static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods, ptx_val a) {
-    return ptx__record(k, site, what, mods, a, ptx__none());
+static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods, ptx_val a) {
+    return ptx__record(k, site, request, mods, a, ptx__none());
 }
 
 /* Whether selp or slct chooses between a float and another kind of number, whose bits would be misread. */
@@ -5269,23 +5284,23 @@ static int ptx__check_assignment(ptx_kernel *k, const char *site, ptx_val variab
                      "ptx_set: the variable and the value are addresses of different spaces");
 }
 
-static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t what, ptx_mods mods,
+static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods,
                                const ptx_val *src) {
     const size_t before = k->ins.count;
-    const unsigned op = what & 0xfffu, type = what >> 12 & 127, src_type = what >> 19 & 127;
+    const unsigned op = request & 0xfffu, type = request >> 12 & 127, src_type = request >> 19 & 127;
     ptx_val d = ptx__none();
     ptx_var var;
     if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return d;
-    if (what & PTX__INTO) {
+    if (request & PTX__TO_VARIABLE) {
         ptx_val typed = src[0];
         d = var.cell = src[1];
         if (!ptx__check_assignment(k, site, d, &typed)) return ptx__none();
-        if (typed.handle != src[0].handle) return ptx__record(k, site, what, mods, typed, d);
+        if (typed.handle != src[0].handle) return ptx__record(k, site, request, mods, typed, d);
     }
-    ptx__emit(k, site, op, mods, type, src_type, src, PTX__COUNT_OF(what), &d, PTX__ONE,
-              what & PTX__INTO ? &var : NULL);
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__SOURCE_COUNT(request), &d, PTX__ONE,
+              request & PTX__TO_VARIABLE ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
-    if (k->ins.count == before + 1) ptx__keep_memo(k, what, mods, src, d);
+    if (k->ins.count == before + 1) ptx__keep_memo(k, request, mods, src, d);
     return d;
 }
 
@@ -5318,29 +5333,30 @@ static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, un
     }
 }
 
-static int ptx__push_place(const ptx__use *u, ptx__operand v, char letter) {
+static int ptx__push_address(const ptx__use *u, ptx__operand v, char letter) {
     static const char spaces[][16] = {"generic", "global", "shared",         "local",
                                       "const",   "param",  "shared::cluster"};
-    static const ptx__slot_place any = {'m', 0xff, 1, NULL};
-    const ptx__slot_place *want = ptx__slot_places;
+    static const ptx__slot_address any = {'m', 0xff, 1, NULL};
+    const ptx__slot_address *want = ptx__slot_addresses;
     ptx__access mem;
-    mem.base = ptx__without_offset(v, &mem.offset);
+    mem.base = ptx__split_address(v, &mem.offset);
     if (!ptx__is_own(u->k, &mem.base)) {
         char what[40];
         snprintf(what, sizeof what, "operand %u of %.20s", u->index, ptx__use_name(u));
         return ptx__require_own(u->k, u->site, mem.base, what);
     }
     v.space = v.space > PTX_SHARED_CLUSTER ? (uint8_t)PTX_GENERIC : v.space;
-    while (want < ptx__slot_places + sizeof ptx__slot_places / sizeof *want && want->letter != letter) want++;
-    if (want == ptx__slot_places + sizeof ptx__slot_places / sizeof *want) want = &any;
+    while (want < ptx__slot_addresses + sizeof ptx__slot_addresses / sizeof *want && want->letter != letter)
+        want++;
+    if (want == ptx__slot_addresses + sizeof ptx__slot_addresses / sizeof *want) want = &any;
     if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32))
         return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
                          "operand %u of %s must be an address in %s space, this is in %s", u->index,
                          ptx__use_name(u), want->what, spaces[v.space]);
     if (letter == 'a') {
-        ptx__word(u->k, PTX__WORD(PTX__W_MEM, 0));
-        ptx__word(u->k, (uint32_t)mem.base.bits);
-        ptx__word(u->k, (uint32_t)(int32_t)mem.offset);
+        ptx__push_word(u->k, PTX__WORD(PTX__W_MEM, 0));
+        ptx__push_word(u->k, (uint32_t)mem.base.bits);
+        ptx__push_word(u->k, (uint32_t)(int32_t)mem.offset);
         return 1;
     }
     if (letter == 'n') {
@@ -5367,16 +5383,17 @@ static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_
 }
 
 /* What a matrix operand must consist of, where the type given has the width but is wrong; else NULL. */
-static const char *ptx__no_fragment(const ptx__use *u, unsigned type, unsigned given) {
-    if (!(ptx__facts[u->row->op] & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
+static const char *ptx__expected_fragment(const ptx__use *u, unsigned type, unsigned given) {
+    if (!(ptx__op_facts[u->row->op] & (PTX__IS_MMA | PTX__IS_WMMA))) return NULL;
     if (given == PTX_F32 && type && type != PTX_TF32) return "32 bits";
     return (type == PTX_F16 && given == PTX_BF16X2) || (type == PTX_BF16 && given == PTX_F16X2) ? "pairs"
                                                                                                 : NULL;
 }
 
 /* The instruction's own rule that an immediate breaks in a slot without limits; NULL if it breaks none. */
-PTX__RARE const char *ptx__number_wrong(const ptx__use *u, char letter, uint64_t number, unsigned type) {
-    const uint32_t facts = ptx__facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
+PTX__RARE const char *ptx__broken_number_rule(const ptx__use *u, char letter, uint64_t number,
+                                              unsigned type) {
+    const uint32_t facts = ptx__op_facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
     const unsigned op = u->row->op;
     if (letter == 'd' && op == PTX_ST_BULK && (number > 16777216 || number % 8))
         return "a multiple of 8, to 16777216";
@@ -5405,8 +5422,8 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     const char *site = u->site;
     const ptx__row *row = u->row;
     const unsigned index = u->index;
-    const uint32_t facts = ptx__facts[u->row->op];
-    const char kind = ptx__fact(v.type)->kind, *parts, *says;
+    const uint32_t facts = ptx__op_facts[u->row->op];
+    const char kind = ptx__fact(v.type)->kind, *fragment, *rule;
     int integer = kind == 'u' || kind == 's' || kind == 'b', loose = 0;
     int untyped = v.kind == PTX__IMM && v.type == PTX_NONE, number = v.kind == PTX__IMM;
     unsigned want;
@@ -5417,10 +5434,10 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     case 'c': want = ptx__in_register(src_type); break;
     case 'p': want = PTX_PRED; break;
     case 'x':
-        parts = ptx__no_fragment(u, type, v.type);
-        if (parts)
+        fragment = ptx__expected_fragment(u, type, v.type);
+        if (fragment)
             return PTX__FAIL(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index,
-                             row->name, ptx__fact(v.type)->name, parts, ptx__fact(type)->name);
+                             row->name, ptx__fact(v.type)->name, fragment, ptx__fact(type)->name);
         if (v.kind != PTX__REG
             && ((facts & PTX__IS_WMMA && facts & PTX__GIVES_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
                 || (facts & PTX__IS_MMA && v.kind != PTX__IMM)))
@@ -5452,11 +5469,11 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
                 return 0;
         }
         limit = ptx__limit_of(letter);
-        return limit ? ptx__push_limited(u, v, limit, type) : ptx__push_place(u, v, letter);
+        return limit ? ptx__push_limited(u, v, limit, type) : ptx__push_address(u, v, letter);
     }
-    says = number ? ptx__number_wrong(u, letter, v.bits, type) : NULL;
-    if (says)
-        return PTX__FAIL(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, says,
+    rule = number ? ptx__broken_number_rule(u, letter, v.bits, type) : NULL;
+    if (rule)
+        return PTX__FAIL(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, rule,
                          (long long)v.bits);
     return ptx__push_source(u, v, want, loose);
 }
@@ -5485,15 +5502,22 @@ static int ptx__is_slot(char c) {
 
 /* Push the word that opens a group, if there is one at p. */
 static void ptx__open_group(ptx_kernel *k, const char *p) {
-    if (*p == '{') ptx__word(k, PTX__GROUP(PTX__G_BRACES, strcspn(p, "}") - 1));
-    if (*p == '[') ptx__word(k, PTX__GROUP(PTX__G_BRACKETS, p[2] == '{' ? 2 : 1));
-    if (*p == '_') ptx__word(k, PTX__GROUP(PTX__G_SINK, 0));
+    if (*p == '{') ptx__push_word(k, PTX__GROUP(PTX__G_BRACES, strcspn(p, "}") - 1));
+    if (*p == '[') ptx__push_word(k, PTX__GROUP(PTX__G_BRACKETS, p[2] == '{' ? 2 : 1));
+    if (*p == '_') ptx__push_word(k, PTX__GROUP(PTX__G_SINK, 0));
 }
 
 /* A pattern is the memo of a form with many operands, such as a matrix product. The first instruction that
    has only register operands leaves one: the numbers of sources, results, result words and words; the kinds
    of sources and results; and the words, of which those that open groups are reused. */
-enum { PTX__P_NEXT, PTX__P_SOURCES, PTX__P_RESULTS, PTX__P_LEAD, PTX__P_WORDS, PTX__P_KINDS };
+enum {
+    PTX__PATTERN_NEXT,
+    PTX__PATTERN_SOURCES,
+    PTX__PATTERN_RESULTS,
+    PTX__PATTERN_RESULT_WORDS,
+    PTX__PATTERN_WORDS,
+    PTX__PATTERN_KINDS
+};
 #define PTX__PATTERNS_MAX 8 /* of one form; NEXT is the one kept before: position in patterns + 1 */
 
 PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
@@ -5510,21 +5534,21 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
         else if (source == n || !ptx__is_register(src[source]) || words[i] != (uint32_t)src[source++].handle)
             return;
     }
-    for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__P_NEXT]) kept++;
+    for (i = m->forms.at[form].pattern, kept = 0; i; i = m->patterns.at[i - 1 + PTX__PATTERN_NEXT]) kept++;
     if (source != n || result != results || kept >= PTX__PATTERNS_MAX) return;
-    if (!PTX__ROOM(m, m->patterns, PTX__P_KINDS + n + results + ins->count)) return;
+    if (!PTX__ROOM(m, m->patterns, PTX__PATTERN_KINDS + n + results + ins->count)) return;
     p = m->patterns.at + m->patterns.count;
-    p[PTX__P_NEXT] = m->forms.at[form].pattern;
+    p[PTX__PATTERN_NEXT] = m->forms.at[form].pattern;
     m->forms.at[form].pattern = (uint32_t)m->patterns.count + 1;
-    p[PTX__P_SOURCES] = n;
-    p[PTX__P_RESULTS] = results;
-    p[PTX__P_LEAD] = ins->results;
-    p[PTX__P_WORDS] = ins->count;
-    p += PTX__P_KINDS;
+    p[PTX__PATTERN_SOURCES] = n;
+    p[PTX__PATTERN_RESULTS] = results;
+    p[PTX__PATTERN_RESULT_WORDS] = ins->results;
+    p[PTX__PATTERN_WORDS] = ins->count;
+    p += PTX__PATTERN_KINDS;
     for (i = 0; i < n; i++) *p++ = ptx__kind_of(src[i]);
     for (i = 0; i < results; i++) *p++ = ptx__kind_of(out[i]);
     for (i = 0; i < ins->count; i++) *p++ = words[i];
-    m->patterns.count += PTX__P_KINDS + n + results + ins->count;
+    m->patterns.count += PTX__PATTERN_KINDS + n + results + ins->count;
 }
 
 /* Record an instruction by a pattern of its form. Returns 0 where no pattern fits. */
@@ -5534,22 +5558,22 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
     const uint32_t *p = NULL, *made, *word;
     uint32_t *to;
     size_t at = k->words.count;
-    for (; pattern && wrong; pattern = p[PTX__P_NEXT]) {
+    for (; pattern && wrong; pattern = p[PTX__PATTERN_NEXT]) {
         p = k->m->patterns.at + pattern - 1;
-        wrong = p[PTX__P_SOURCES] ^ n;
+        wrong = p[PTX__PATTERN_SOURCES] ^ n;
         for (i = 0; i < n && !wrong; i++)
-            wrong = (p[PTX__P_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
+            wrong = (p[PTX__PATTERN_KINDS + i] << 16 | k->owner) ^ (uint32_t)(src[i].handle >> 32);
     }
     for (i = 0; i < n; i++) {
         wrong |= PTX__INDEX((uint32_t)src[i].handle) >= k->registers[PTX__TAG((uint32_t)src[i].handle)];
         old |= ptx__is_old(k, (uint32_t)src[i].handle);
     }
     if (wrong) return 0;
-    lead = p[PTX__P_LEAD];
-    words = p[PTX__P_WORDS];
-    made = p + PTX__P_KINDS + n;
+    lead = p[PTX__PATTERN_RESULT_WORDS];
+    words = p[PTX__PATTERN_WORDS];
+    made = p + PTX__PATTERN_KINDS + n;
     if (!ptx__begin(k, words)) return 0;
-    word = made + p[PTX__P_RESULTS];
+    word = made + p[PTX__PATTERN_RESULTS];
     to = k->words.at + at;
     for (i = 0; i < lead; i++, word++) {
         *to++ = *word;
@@ -5603,8 +5627,8 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
     return 1;
 }
 /* Check the variable that an instruction reads and writes as its result `number`. */
-PTX__RARE int ptx__sum_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot, unsigned number,
-                          ptx__operand cell) {
+PTX__RARE int ptx__accumulator_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot,
+                                  unsigned number, ptx__operand cell) {
     char kind;
     if (!ptx__require_own(k, site, cell, "a result")) return 0;
     kind = ptx__fact(cell.type)->kind;
@@ -5631,7 +5655,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     ptx__use u;
     unsigned i, r, actual = PTX_NONE;
     size_t at, results;
-    int leaves, loose, unsettled = 0, parts = 0; /* parts: 1 in braces, 2 before any register there */
+    int leaves, loose, needs_materialize = 0;
+    int group_state = 0; /* 1 in braces, 2 before any register there */
     if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a larger one is refused below */
         for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
@@ -5652,7 +5677,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                                        : row->name);
     if (!ptx__ready(k)) return;
     if ((type || !ptx__types_of(row)) && (src_type || !ptx__sources_of(row)) && *slots != 'm') {
-        form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+        form = ptx__get_counted_form(k, site, op, type, src_type, mods, n, n_out);
         if (!form) return;
         if (!into && !k->guard && k->m->forms.at[form - 1].pattern
             && ptx__record_by_pattern(k, site, form - 1, src, n, out))
@@ -5660,14 +5685,15 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     for (i = 0; i < n; i++) {
         v[i] = ptx__read_handle(k, src[i]);
-        unsettled |= v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED;
+        needs_materialize |=
+            v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__REG_OFFSET || v[i].flags & PTX__INVERTED;
     }
     if (type == PTX_NONE && ptx__types_of(row) && *slots != 'c') {
         ptx__infer(slots, v, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
-            if (v[i].kind == PTX__NOTHING || v[i].kind == PTX__FAR)
-                ptx__fail(k, v[i].kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site,
+            if (v[i].kind == PTX__NOTHING || v[i].kind == PTX__OUT_OF_RANGE)
+                ptx__fail(k, v[i].kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
                           "operand %u of %s is %s", i + 1, row->name, ptx__describe(v[i]));
         if (type == PTX_NONE) {
             ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
@@ -5679,40 +5705,40 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         ptx__infer(slots, v, n, &r, &src_type);
     }
     if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
-    if (!form) form = ptx__get_shape(k, site, op, type, src_type, mods, n, n_out);
+    if (!form) form = ptx__get_counted_form(k, site, op, type, src_type, mods, n, n_out);
     if (!form) return;
     row = u.row = k->m->forms.at[form - 1].row;
-    p = k->m->chars.at + k->m->forms.at[form - 1].program;
+    p = k->m->chars.at + k->m->forms.at[form - 1].signature;
     if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
-    for (i = 0; unsettled && *p; p++) {
+    for (i = 0; needs_materialize && *p; p++) {
         if (!ptx__is_slot(*p)) continue;
-        if (v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__PLACE || v[i].flags & PTX__INVERTED) {
+        if (v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__REG_OFFSET || v[i].flags & PTX__INVERTED) {
             size_t here = (size_t)(p - k->m->chars.at);
             v[i] = ptx__materialize(k, site, v[i], *p);
             p = k->m->chars.at + here;
         }
         i++;
     }
-    p = k->m->chars.at + k->m->forms.at[form - 1].program;
+    p = k->m->chars.at + k->m->forms.at[form - 1].signature;
     if (!ptx__policy_ok(k, site, row, v, n)) return;
     if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + strlen(p))) return;
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
         const char *end = *p == '{' ? strchr(p, '}') : p;
-        if (end[1] == '|' && *p != '}' && *p != '|') ptx__word(k, PTX__GROUP(PTX__G_PIPE, 2));
+        if (end[1] == '|' && *p != '}' && *p != '|') ptx__push_word(k, PTX__GROUP(PTX__G_PIPE, 2));
         if (!ptx__is_slot(*p)) {
             ptx__open_group(k, p);
             continue;
         }
         if (into && *row->sig != '!') { /* ptx__check_assignment has checked it */
-            ptx__word(k, (uint32_t)into[r].cell.handle);
+            ptx__push_word(k, (uint32_t)into[r].cell.handle);
         } else if (into) {
-            if (!ptx__sum_ok(k, site, row, *p, r + 1, ptx__read_handle(k, into[r].cell))) return;
-            ptx__word(k, (uint32_t)into[r].cell.handle);
+            if (!ptx__accumulator_ok(k, site, row, *p, r + 1, ptx__read_handle(k, into[r].cell))) return;
+            ptx__push_word(k, (uint32_t)into[r].cell.handle);
         } else {
             out[r] = ptx__new_register(k, site, ptx__result_type(*p, type, src_type, loose ? actual : 0));
-            ptx__word(k, (uint32_t)out[r].handle);
+            ptx__push_word(k, (uint32_t)out[r].handle);
         }
         r++;
     }
@@ -5720,15 +5746,15 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     for (i = 0, p++; *p; p++) {
         if (!ptx__is_slot(*p)) {
             ptx__open_group(k, p);
-            parts = *p == '{' ? 2 : 0;
+            group_state = *p == '{' ? 2 : 0;
             continue;
         }
-        if (parts && v[i].kind == PTX__REG) parts = 1;
-        if (*p == 'x' && v[i].kind == PTX__IMM && ptx__facts[u.row->op] & PTX__IS_MMA
-            && (!parts || (parts == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
+        if (group_state && v[i].kind == PTX__REG) group_state = 1;
+        if (*p == 'x' && v[i].kind == PTX__IMM && ptx__op_facts[u.row->op] & PTX__IS_MMA
+            && (!group_state || (group_state == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
             ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
                       ptx__describe(v[i]),
-                      !parts                 ? "metadata are"
+                      !group_state           ? "metadata are"
                       : PTX__FP8 >> type & 1 ? "parts of 8-bit floats are"
                                              : "no part before it is");
             return;
@@ -5754,7 +5780,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
     for (i = 0; i < r && into; i++) ptx__list_assignment(k, (uint32_t)into[i].cell.handle);
-    if (n > PTX__MEMO_MAX && !into && !loose && !unsettled)
+    if (n > PTX__MEMO_MAX && !into && !loose && !needs_materialize)
         ptx__keep_pattern(k, form - 1, src, n, out, r);
 }
 
@@ -5766,8 +5792,8 @@ PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
 }
 
 /* A request of a caller's numbers. Those out of range stay out of range, and are reported later. */
-static uint32_t ptx__ask(unsigned op, unsigned type, unsigned src_type, unsigned n) {
-    return PTX__WHAT(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
+static uint32_t ptx__clamped_request(unsigned op, unsigned type, unsigned src_type, unsigned n) {
+    return PTX__REQUEST(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
 }
 
 PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
@@ -5775,22 +5801,23 @@ PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, pt
         return PTX__REFUSE(k, PTX_E_UNDEFINED, site,
                            k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
                                        : "this function has a result: ptx_return gives it");
-    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 0), mods, ptx__none());
+    return ptx__record_one(k, site, ptx__clamped_request(op, PTX_NONE, PTX_NONE, 0), mods, ptx__none());
 }
 PTXGEN_API ptx_val ptx_op1_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a) {
-    return ptx__record_one(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 1), mods, a);
+    return ptx__record_one(k, site, ptx__clamped_request(op, PTX_NONE, PTX_NONE, 1), mods, a);
 }
 PTXGEN_API ptx_val ptx_op2_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b) {
-    return ptx__record(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 2), mods, a, b);
+    return ptx__record(k, site, ptx__clamped_request(op, PTX_NONE, PTX_NONE, 2), mods, a, b);
 }
 PTXGEN_API ptx_val ptx_op3_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c) {
-    return ptx__record_four(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 3), mods, a, b, c, ptx__none());
+    return ptx__record_four(k, site, ptx__clamped_request(op, PTX_NONE, PTX_NONE, 3), mods, a, b, c,
+                            ptx__none());
 }
 PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d) {
-    return ptx__record_four(k, site, ptx__ask(op, PTX_NONE, PTX_NONE, 4), mods, a, b, c, d);
+    return ptx__record_four(k, site, ptx__clamped_request(op, PTX_NONE, PTX_NONE, 4), mods, a, b, c, d);
 }
 
 PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
@@ -5808,12 +5835,12 @@ PTXGEN_API ptx_val ptx_cvt_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_
     v = ptx__materialize_address(k, site, &a);
     if (!ptx__ready(k) || !ptx__require_own(k, site, v, "the operand of cvt")) return ptx__none();
     if ((unsigned)type == v.type && !mods)
-        return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, a);
-    return ptx__record_one(k, site, ptx__ask(PTX_CVT, type, v.type, 1), mods, a);
+        return ptx__record_one(k, site, PTX__REQUEST(PTX_MOV, 0, 0, 1), 0, a);
+    return ptx__record_one(k, site, ptx__clamped_request(PTX_CVT, type, v.type, 1), mods, a);
 }
 PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods, ptx_type type, ptx_val high,
                                  ptx_val low) {
-    return ptx__record(k, site, ptx__ask(PTX_CVT_PAIR, type, PTX_F32, 2), mods, high, low);
+    return ptx__record(k, site, ptx__clamped_request(PTX_CVT_PAIR, type, PTX_F32, 2), mods, high, low);
 }
 
 /* -- kernels and their memory -- */
@@ -5880,8 +5907,8 @@ PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint3
 /* The same for a symbol of a kernel. */
 static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
     ptx__add_name(k->m, k->index, name, what);
-    if (!ptx__find_name(k->m, PTX__OF_SOME, k->m->names.at + name))
-        ptx__add_name(k->m, PTX__OF_SOME, name, k->index);
+    if (!ptx__find_name(k->m, PTX__OF_ANY_KERNEL, k->m->names.at + name))
+        ptx__add_name(k->m, PTX__OF_ANY_KERNEL, name, k->index);
 }
 
 /* Whether a name is free for a new kernel, function or variable; with `of`, for a symbol of that kernel,
@@ -5901,7 +5928,7 @@ PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site,
                  k ? "started" : "made", k ? k->site : m->variables.at[had->what].site,
                  of && kind == PTX__IS_ENTRY ? ", and ptxas crashes on a parameter of that name" : "");
     else {
-        had = ptx__find_name(m, of ? of->index : PTX__OF_SOME, name);
+        had = ptx__find_name(m, of ? of->index : PTX__OF_ANY_KERNEL, name);
         k = of ? of : had ? m->kernels.at[had->what] : NULL;
         if (had && !of) had = ptx__find_name(m, k->index, name);
         if (!had || (what == PTX__IS_ENTRY && had->what != PTX__IS_PARAM)) return 1;
@@ -6092,7 +6119,8 @@ PTX__RARE_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *na
     v = ptx_ld_(k, site, type, ptx_at(ptx__param_block(k, index - 1), 0));
     if (space == PTX_GENERIC || !ptx__ready(k)) return v;
     /* The host passes generic addresses; in the global space this costs no machine instruction. */
-    v = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space), v);
+    v = ptx__record_one(k, site, PTX__REQUEST(PTX_CVTA_TO, PTX_U64, 0, 1), ptx__space_mod((unsigned)space),
+                        v);
     return ptx__with_space(v, (unsigned)space);
 }
 
@@ -6115,8 +6143,8 @@ PTX__RARE ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word,
     ptx_val v;
     if (!form || !ptx__begin(k, 2)) return ptx__none();
     v = ptx__new_register(k, site, type);
-    ptx__word(k, (uint32_t)v.handle);
-    ptx__word(k, word);
+    ptx__push_word(k, (uint32_t)v.handle);
+    ptx__push_word(k, word);
     ptx__commit_plain(k, site, form - 1, at, 1);
     return v;
 }
@@ -6306,12 +6334,12 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
     }
     if (v->type == type) return 1;
     if (v->type && have->bits == want->bits && (have->kind == 'b' || want->kind == 'b')) return 1;
-    if (v->kind == PTX__NOTHING || v->kind == PTX__FAR)
-        ptx__fail(k, v->kind == PTX__FAR ? PTX_E_RANGE : PTX_E_HANDLE, site, "%s: the value is %s", what,
-                  ptx__describe(*v));
+    if (v->kind == PTX__NOTHING || v->kind == PTX__OUT_OF_RANGE)
+        ptx__fail(k, v->kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site, "%s: the value is %s",
+                  what, ptx__describe(*v));
     else
         ptx__fail(k, PTX_E_TYPE, site, "%s: %s is needed, the value is %s%s", what, want->name,
-                  ptx__describe(*v), ptx__cure(*v, type).s);
+                  ptx__describe(*v), ptx__conversion_hint(*v, type).s);
     return 0;
 }
 
@@ -6348,7 +6376,7 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647)
         return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
                          (long long)mem->offset);
-    if (b.kind == PTX__SYM) {
+    if (b.kind == PTX__PARAM_BLOCK) {
         const ptx__symbol *p = &k->params.at[b.bits];
         if (mem->offset < 0 || mem->offset + (int64_t)bytes > (int64_t)p->count)
             return PTX__FAIL(k, PTX_E_ADDRESS, site,
@@ -6361,9 +6389,9 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     if (known && (bytes > 1u << (known - 1) || (mem->offset & (int64_t)(bytes - 1))))
         return PTX__FAIL(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u",
                          name, bytes, (long long)mem->offset, 1u << (known - 1));
-    ptx__word(k, PTX__WORD(PTX__W_MEM, 0));
-    ptx__word(k, b.kind == PTX__SYM ? PTX__WORD(PTX__W_PARAM, b.bits) : (uint32_t)b.bits);
-    ptx__word(k, (uint32_t)(int32_t)mem->offset);
+    ptx__push_word(k, PTX__WORD(PTX__W_MEM, 0));
+    ptx__push_word(k, b.kind == PTX__PARAM_BLOCK ? PTX__WORD(PTX__W_PARAM, b.bits) : (uint32_t)b.bits);
+    ptx__push_word(k, (uint32_t)(int32_t)mem->offset);
     return 1;
 }
 
@@ -6383,22 +6411,22 @@ static ptx_mods ptx__memory_mods(const ptx__access *mem, uint32_t n, uint32_t by
 static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
     ptx_kernel *k = u->k;
     const char *site = u->site, *name = ptx__use_name(u);
-    static const char cure[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
+    static const char hint[] = "call ptx_cached(mem, policy) with 64 bits from PTX_CREATEPOLICY";
     if (!(mem->mods & PTX_L2_CACHE_HINT & ~PTX__FAMILY)) return 1;
-    if (mem->policy < PTX__POLICY_LATE && mem->policy - 1 < k->registers[PTX__W_64]) {
-        ptx__word(k, PTX__WORD(PTX__W_64, mem->policy - 1));
+    if (mem->policy < PTX__POLICY_HIGH_REGISTER && mem->policy - 1 < k->registers[PTX__W_64]) {
+        ptx__push_word(k, PTX__WORD(PTX__W_64, mem->policy - 1));
         return 1;
     }
     if (mem->policy == PTX__POLICY_FOREIGN)
         ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
     else if (mem->policy == PTX__POLICY_TYPE)
-        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is no 64-bit number: %s", name, cure);
-    else if (mem->policy == PTX__POLICY_LATE)
+        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is no 64-bit number: %s", name, hint);
+    else if (mem->policy == PTX__POLICY_HIGH_REGISTER)
         ptx__fail(k, PTX_E_RANGE, site,
                   "%s: the policy is not among the first %d values of 64 bits: make it earlier in the kernel",
-                  name, PTX__POLICY_LATE - 1);
+                  name, PTX__POLICY_HIGH_REGISTER - 1);
     else
-        ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, cure);
+        ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, hint);
     return 0;
 }
 
@@ -6438,7 +6466,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
         if (guard) {
             ptx_val init =
                 ptx__typed_value(k, site, "ld_if, the value otherwise", *otherwise, ptx__in_register(type));
-            d[i] = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init);
+            d[i] = ptx__record_one(k, site, PTX__REQUEST(PTX_MOV, 0, 0, 1), 0, init);
             if (!ptx__ready(k)) return;
             d[i] = ptx__with_type(d[i], ptx__in_register(type));
         } else
@@ -6448,8 +6476,8 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (!ptx__ready(k) || !ptx__begin(k, 9 + 3 + 1)) return;
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_LD);
-    if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
-    for (i = 0; i < n; i++) ptx__word(k, (uint32_t)d[i].handle);
+    if (n > 1) ptx__push_word(k, PTX__WORD(PTX__W_VECTOR, n));
+    for (i = 0; i < n; i++) ptx__push_word(k, (uint32_t)d[i].handle);
     results = k->words.count - at;
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (!ptx__push_policy(&u, &mem)) return;
@@ -6505,7 +6533,7 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_ST);
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
-    if (n > 1) ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
+    if (n > 1) ptx__push_word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) {
         u.index = i + 2;
         if (!ptx__push_source(&u, v[i], ptx__in_register(type), 0)) return;
@@ -6548,7 +6576,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     u = ptx__use_of(k, site, op);
     if (op != PTX_RED && op != PTX_RED_BITS) {
         d = ptx__new_register(k, site, type);
-        ptx__word(k, (uint32_t)d.handle);
+        ptx__push_word(k, (uint32_t)d.handle);
         results = 1;
     }
     if (!ptx__push_memory(&u, &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
@@ -6588,8 +6616,8 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     ptx_val sum;
     if (!ptx__ready(k)) return ptx__none();
     base = ptx__read_handle(k, address);
-    if (base.kind == PTX__PLACE) {
-        base = ptx__without_offset(base, &offset);
+    if (base.kind == PTX__REG_OFFSET) {
+        base = ptx__split_address(base, &offset);
         address = ptx_ptr_add_(k, site, ptx__register_handle(&base), index, bytes);
         return ptx__ready(k) ? ptx_off(address, offset) : address;
     }
@@ -6623,7 +6651,8 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1) || width > ptx__fact(base.type)->bits)
         return PTX__REFUSE(k, PTX_E_TYPE, site,
                            "an index is an integer of 32 bits, or of the %u of its address; this is %s%s",
-                           ptx__fact(base.type)->bits, ptx__describe(by), ptx__cure(by, PTX_U32).s);
+                           ptx__fact(base.type)->bits, ptx__describe(by),
+                           ptx__conversion_hint(by, PTX_U32).s);
     if (width < ptx__fact(base.type)->bits) { /* s32 is sign-extended, others are zero-extended */
         if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
         sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
@@ -6670,8 +6699,8 @@ PTX__RARE_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, 
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_MOV);
     d = ptx__new_register(k, site, type);
-    ptx__word(k, (uint32_t)d.handle);
-    ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
+    ptx__push_word(k, (uint32_t)d.handle);
+    ptx__push_word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) {
         u.index = i + 1;
         if (!ptx__push_source(&u, p[i], part, 1)) return ptx__none();
@@ -6691,12 +6720,12 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type_of_whole), 0, 0);
     if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 6)) return;
     at = k->words.count;
-    ptx__word(k, PTX__WORD(PTX__W_VECTOR, n));
+    ptx__push_word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) {
         out[i] = ptx__new_register(k, site, type);
-        ptx__word(k, (uint32_t)out[i].handle);
+        ptx__push_word(k, (uint32_t)out[i].handle);
     }
-    ptx__word(k, (uint32_t)whole.handle);
+    ptx__push_word(k, (uint32_t)whole.handle);
     ptx__commit_plain(k, site, form - 1, at, n + 1);
 }
 
@@ -6741,7 +6770,7 @@ PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, i
     o = ptx__materialize_address(k, site, &v);
     if (!ptx__ready(k) || o.kind == PTX__IMM || o.kind == PTX__IMM_FLOAT) return v;
     if (!ptx__require_own(k, site, o, "the value")) return ptx__none();
-    if (o.kind == PTX__SYM || !PTX__ROOM(k->m, k->asserted, 2)) return v;
+    if (o.kind == PTX__PARAM_BLOCK || !PTX__ROOM(k->m, k->asserted, 2)) return v;
     k->asserted.at[k->asserted.count++] = (uint32_t)o.bits;
     k->asserted.at[k->asserted.count++] = where == 1   ? PTX__CLASS_WARP
                                           : where == 2 ? PTX__CLASS_GROUP
@@ -6762,10 +6791,11 @@ static int ptx__placeholder(const char **p) {
     return n;
 }
 
-/* Record raw text; makes registers of the given types in out. who, effect: of its form. 0: after an error. */
-PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned who, unsigned effect,
-                              const char *text, unsigned n, const ptx_val *src, unsigned results,
-                              const ptx_type *types, ptx_val *out) {
+/* Record raw text; makes registers of the given types in out. collective, effect: of its form.
+   Returns 0 after an error. */
+PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned collective,
+                              unsigned effect, const char *text, unsigned n, const ptx_val *src,
+                              unsigned results, const ptx_type *types, ptx_val *out) {
     const char *p, *dollar;
     uint32_t form, kept, i;
     size_t at;
@@ -6788,7 +6818,7 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
             "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
             n + results);
     if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
-    form = ptx__get_form(k, site, PTX_RAW, effect, who, 0);
+    form = ptx__get_form(k, site, PTX_RAW, effect, collective, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
@@ -6799,15 +6829,15 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits)
             return PTX__FAIL(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
         out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
-        ptx__word(k, (uint32_t)out[i].handle);
+        ptx__push_word(k, (uint32_t)out[i].handle);
     }
-    ptx__word(k, PTX__WORD(PTX__W_TEXT, kept));
+    ptx__push_word(k, PTX__WORD(PTX__W_TEXT, kept));
     for (i = 0; i < n; i++) {
         unsigned type = v[i].type;
         int ok;
         u.index = i + 1;
-        if (v[i].kind == PTX__PLACE || v[i].kind == PTX__PLACE_SYM || v[i].kind == PTX__SYM)
-            ok = ptx__push_place(&u, v[i], 'm');
+        if (v[i].kind == PTX__REG_OFFSET || v[i].kind == PTX__PARAM_OFFSET || v[i].kind == PTX__PARAM_BLOCK)
+            ok = ptx__push_address(&u, v[i], 'm');
         else if (v[i].kind == PTX__IMM && type == PTX_NONE)
             ok = ptx__push_source(&u, v[i], (int64_t)v[i].bits < 0 ? PTX_S64 : PTX_U64, 0);
         else
@@ -6833,8 +6863,8 @@ PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, u
                   "a guard is for one instruction, and this text has a block or more of them");
     /* out may overlap the operands, so it is cleared only after an error */
     if (!ptx__ready(k)
-        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__WHO_ANY, PTX__EFFECT_WAIT, text, n, operands, results,
-                            types, out))
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__COLLECTIVE_NONE, PTX__EFFECT_WAIT, text, n, operands,
+                            results, types, out))
         for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
@@ -6936,8 +6966,8 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
     ptx_val out = ptx__none();
     ptx_type type = (ptx_type)result;
     if (!PTX__ROOM(k->m, k->calls, 2)
-        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__WHO_CALL, PTX__EFFECT_WAIT, text, n, v, result != 0,
-                            &type, &out))
+        || !ptx__record_raw(k, site, PTX__I_PLAIN, PTX__COLLECTIVE_CALL, PTX__EFFECT_WAIT, text, n, v,
+                            result != 0, &type, &out))
         return ptx__none();
     k->calls.at[k->calls.count++] = (uint32_t)k->ins.count - 1;
     k->calls.at[k->calls.count++] = function ? function->index : PTX__ANY_CALLEE;
@@ -7069,7 +7099,7 @@ PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
 }
 
 static int ptx__name_is_taken(const ptx_module *m, const char *name) {
-    return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_SOME, name);
+    return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_ANY_KERNEL, name);
 }
 
 PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
@@ -7136,12 +7166,12 @@ PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address
     if (!ptx__ready(k)) return ptx__none();
     o = ptx__materialize_address(k, site, &v);
     if (!ptx__ready(k)) return ptx__none();
-    if (o.kind == PTX__PLACE_SYM) { /* convert the base, then add the offset */
-        o = ptx__without_offset(o, &offset);
+    if (o.kind == PTX__PARAM_OFFSET) { /* convert the base, then add the offset */
+        o = ptx__split_address(o, &offset);
         v = ptx_cvta_(k, site, ptx__register_handle(&o));
         return ptx__ready(k) ? ptx_off(v, offset) : v;
     }
-    if (o.kind == PTX__SYM) {
+    if (o.kind == PTX__PARAM_BLOCK) {
         if (!ptx__require_own(k, site, o, "the address")) return ptx__none();
         v = ptx__symbol_address(k, site, PTX__WORD(PTX__W_PARAM, o.bits), PTX_U64, PTX_PARAM, 1);
     } else if (o.space == PTX_GENERIC) {
@@ -7151,12 +7181,12 @@ PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address
     }
     if (o.space == PTX_SHARED || o.space == PTX_SHARED_CLUSTER)
         v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
-    return ptx__record_one(k, site, PTX__WHAT(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v);
+    return ptx__record_one(k, site, PTX__REQUEST(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v);
 }
 PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     if (!ptx__ready(k)) return ptx__none();
     ptx__materialize_address(k, site, &address);
-    address = ptx__record_one(k, site, PTX__WHAT(PTX_CVTA_TO, PTX_U64, 0, 1),
+    address = ptx__record_one(k, site, PTX__REQUEST(PTX_CVTA_TO, PTX_U64, 0, 1),
                               ptx__space_mod((unsigned)space), address);
     if (space == PTX_SHARED) address = ptx_cvt_(k, site, 0, PTX_U32, address);
     return ptx__ready(k) ? ptx__with_space(address, (unsigned)space) : ptx__none();
@@ -7166,12 +7196,12 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 
 /* The source operands of a texture or surface instruction, "=[d{uu}]{t}"; NULL after an error. */
 PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_op_id op, const ptx_val *at,
-                                           char *program, unsigned *sources) {
+                                           char *signature, unsigned *sources) {
     unsigned results;
     if ((unsigned)op < PTX__OP_COUNT && at
-        && ptx__expand_signature(ptx__rows[k->m->first[op]].sig, 1, 0, program, &results, sources)
-        && (program = strstr(program, "=[d{")) != NULL)
-        return program;
+        && ptx__expand_signature(ptx__rows[k->m->first[op]].sig, 1, 0, signature, &results, sources)
+        && (signature = strstr(signature, "=[d{")) != NULL)
+        return signature;
     ptx__fail(k, PTX_E_ARGUMENT, site,
               at ? "this is no instruction for textures and surfaces"
                  : "the array of the coordinates is NULL");
@@ -7188,12 +7218,12 @@ PTX__RARE ptx_val ptx__coordinate(ptx_val v, char slot) {
    the caller leaves it out, it repeats the third. */
 PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                             uint32_t n, const ptx_val *at, ptx_val *out) {
-    char program[PTX__PROGRAM_MAX];
+    char signature[PTX__SIGNATURE_MAX];
     ptx_val list[16];
     const int cubes = op == PTX_TEX_ACUBE || op == PTX_TEX_LEVEL_ACUBE || op == PTX_TEX_GRAD_ACUBE
                       || (op >= PTX_TLD4_R_ACUBE && op <= PTX_TLD4_A_ACUBE);
     unsigned sources, count = 0, used = 0, groups = 0, place = 0;
-    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
+    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, signature, &sources) : NULL;
     if (!p) return;
     list[count++] = texture;
     for (p += 3; *p; p++) {
@@ -7218,11 +7248,11 @@ PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 }
 
 /* Fill list with a surface and its coordinates; a fourth repeats the third. Returns the count; 0: error. */
-PTX__RARE uint32_t ptx__surface_place(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
-                                      uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
-    char program[PTX__PROGRAM_MAX];
+PTX__RARE uint32_t ptx__surface_operands(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+                                         uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
+    char signature[PTX__SIGNATURE_MAX];
     unsigned sources, i;
-    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, program, &sources) : NULL;
+    const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, signature, &sources) : NULL;
     if (!p || !ptx__require_type(k, site, type)) return 0;
     if (n > 4) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "there are 1, 2 or 4 values, not %u", n);
     list[0] = surface;
@@ -7234,7 +7264,7 @@ PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id 
                                      ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                      ptx_val *out) {
     ptx_val list[5];
-    const uint32_t count = ptx__surface_place(k, site, op, type, n, surface, at, list);
+    const uint32_t count = ptx__surface_operands(k, site, op, type, n, surface, at, list);
     uint32_t i;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
     if (!count) return;
@@ -7247,7 +7277,7 @@ PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                       const ptx_val *values) {
     ptx_val list[9];
-    uint32_t count = ptx__surface_place(k, site, op, type, n, surface, at, list), i;
+    uint32_t count = ptx__surface_operands(k, site, op, type, n, surface, at, list), i;
     if (!count) return;
     if (!values) {
         ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %u values is NULL", n);
@@ -7370,7 +7400,7 @@ PTX__RARE_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx
             leading, stride, swizzle);
     if (ptx__read_handle(k, address).space != PTX_SHARED)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a matrix descriptor is of shared memory");
-    ptx__without_offset(ptx__read_handle(k, address), &offset);
+    ptx__split_address(ptx__read_handle(k, address), &offset);
     if (offset & 15)
         return PTX__REFUSE(k, PTX_E_ALIGN, site,
                            "a matrix descriptor counts in 16 bytes, and this address is %lld behind another",
@@ -7385,14 +7415,15 @@ PTX__RARE_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx
 
 PTXGEN_API ptx_var ptx_var_new_(ptx_kernel *k, const char *site, ptx_val init) {
     ptx_var var;
-    var.cell = ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, init);
+    var.cell = ptx__record_one(k, site, PTX__REQUEST(PTX_MOV, 0, 0, 1), 0, init);
     return var;
 }
 PTXGEN_API ptx_val ptx_get_(ptx_kernel *k, const char *site, ptx_var var) {
-    return ptx__record_one(k, site, PTX__WHAT(PTX_MOV, 0, 0, 1), 0, var.cell);
+    return ptx__record_one(k, site, PTX__REQUEST(PTX_MOV, 0, 0, 1), 0, var.cell);
 }
 PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val value) {
-    ptx__record(k, site, PTX__WHAT(PTX_MOV, ptx__as_bits((unsigned)ptx_type_of(var.cell)), 0, 1) | PTX__INTO,
+    ptx__record(k, site,
+                PTX__REQUEST(PTX_MOV, ptx__as_bits((unsigned)ptx_type_of(var.cell)), 0, 1) | PTX__TO_VARIABLE,
                 0, value, var.cell);
 }
 
@@ -7448,7 +7479,7 @@ PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p) {
     o = ptx__read_handle(k, p);
     if (o.type != PTX_PRED && o.kind != PTX__NOTHING)
         ptx__fail(k, PTX_E_TYPE, site, "a condition is %s, expected pred%s", ptx__describe(o),
-                  ptx__cure(o, PTX_PRED).s);
+                  ptx__conversion_hint(o, PTX_PRED).s);
     else if (ptx__require_own(k, site, o, "the condition") && k->guard)
         ptx__fail(k, PTX_E_GUARD, site, "two guards before one instruction, the first at %s", k->guard_site);
     if (!ptx__ready(k)) return;
@@ -7619,7 +7650,7 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     o = ptx__read_handle(k, index);
     if (ptx__require_own(k, site, o, "the index") && !((PTX__I32 | PTX__T(B32)) >> o.type & 1))
         ptx__fail(k, PTX_E_TYPE, site, "the index of a table is a 32-bit integer, this is %s%s",
-                  ptx__describe(o), ptx__cure(o, PTX_U32).s);
+                  ptx__describe(o), ptx__conversion_hint(o, PTX_U32).s);
     if (!ptx__ready(k)) return;
     index = ptx__with_type(index, PTX_U32);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, index, ptx_imm(n));
@@ -7753,7 +7784,9 @@ static unsigned ptx__op_of(const ptx_kernel *k, const ptx__ins *ins) {
 /* The mnemonic for messages. */
 static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
-    return *form->row->name ? form->row->name : form->who == PTX__WHO_CALL ? "a call" : "raw text";
+    return *form->row->name                           ? form->row->name
+           : form->collective == PTX__COLLECTIVE_CALL ? "a call"
+                                                      : "raw text";
 }
 /* Where a register is defined, and the block of its definition. */
 static const ptx__definition *ptx__definition_of_register(const ptx_kernel *k, uint32_t word) {
@@ -7804,7 +7837,7 @@ static void ptx__divide_blocks(const ptx_kernel *k, ptx__graph *g) {
     for (j = 0; j < k->marked.count; j++) {
         const uint32_t i = k->marked.at[j];
         const ptx__ins *ins = &k->ins.at[i];
-        if (j + 16 < k->marked.count) PTX__SOON(&k->ins.at[k->marked.at[j + 16]]);
+        if (j + 16 < k->marked.count) PTX__PREFETCH(&k->ins.at[k->marked.at[j + 16]]);
         if (ins->kind == PTX__I_PLAIN) {
             if (ptx__form_of(k, ins)->special) special[listed++] = i;
             continue;
@@ -7834,8 +7867,8 @@ static void ptx__divide_blocks(const ptx_kernel *k, ptx__graph *g) {
 /* Entry s of g->special. In a kernel too long for the cache, prefetches the instructions of later entries. */
 PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__graph *g, uint32_t s) {
     if (s + 16 < g->prefetch) {
-        PTX__SOON(&k->ins.at[g->special[s + 16]]);
-        PTX__SOON(k->words.at + k->ins.at[g->special[s + 8]].words);
+        PTX__PREFETCH(&k->ins.at[g->special[s + 16]]);
+        PTX__PREFETCH(k->words.at + k->ins.at[g->special[s + 8]].words);
     }
     return g->special[s];
 }
@@ -7845,7 +7878,7 @@ static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
     for (b = 0; b < g->blocks; b++) {
         ptx__block *block = &g->block[b];
         const ptx__ins *last = &k->ins.at[block->end - 1];
-        if (b + 16 < g->blocks) PTX__SOON(&k->ins.at[g->block[b + 16].end - 1]);
+        if (b + 16 < g->blocks) PTX__PREFETCH(&k->ins.at[g->block[b + 16].end - 1]);
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < g->blocks) block->next[0] = b + 2;
         if (last->kind == PTX__I_BRANCH) block->next[1] = g->block_of_label[last->words] + 1;
         block->leaves = last->kind == PTX__I_LEAVE;
@@ -8168,15 +8201,15 @@ static unsigned ptx__call_bears(const ptx_kernel *k, uint32_t i) {
 static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
-    switch (form->who) {
-    case PTX__WHO_CLUSTER: return PTX__CLASS_CLUSTER;
-    case PTX__WHO_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
-    case PTX__WHO_GROUP: return PTX__CLASS_GROUP;
-    case PTX__WHO_WARP: return PTX__CLASS_WARP;
-    case PTX__WHO_MEMBERS: /* a full mask is for the warp; any other is taken as right */
+    switch (form->collective) {
+    case PTX__COLLECTIVE_CLUSTER: return PTX__CLASS_CLUSTER;
+    case PTX__COLLECTIVE_BLOCK: return strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
+    case PTX__COLLECTIVE_GROUP: return PTX__CLASS_GROUP;
+    case PTX__COLLECTIVE_WARP: return PTX__CLASS_WARP;
+    case PTX__COLLECTIVE_MEMBERS: /* a full mask is for the warp; any other is taken as right */
         return ins->count >= 3 && PTX__IS_INTEGER(end[-3]) && end[-2] == 0xffffffffu ? PTX__CLASS_WARP
                                                                                      : PTX__CLASS_LANE;
-    case PTX__WHO_CALL: return ptx__call_bears(k, (uint32_t)(ins - k->ins.at));
+    case PTX__COLLECTIVE_CALL: return ptx__call_bears(k, (uint32_t)(ins - k->ins.at));
     default: return PTX__CLASS_LANE;
     }
 }
@@ -8191,7 +8224,7 @@ PTX__RARE void ptx__learn(ptx_kernel *k) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = ptx__form_of(k, ins);
         unsigned bears;
-        if (ins->kind != PTX__I_PLAIN || !form->who) continue;
+        if (ins->kind != PTX__I_PLAIN || !form->collective) continue;
         bears = ptx__bears(k, ins);
         if (bears < k->bears) k->bears = bears;
     }
@@ -8329,11 +8362,11 @@ static void ptx__mark_needed(ptx__uniformity *u) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
             const int plain = ins->kind == PTX__I_PLAIN;
-            if (plain ? !form->who : !g->prefetch) continue; /* long kernels: all branches now */
+            if (plain ? !form->collective : !g->prefetch) continue; /* long kernels: all branches now */
             if (plain) u->together[u->count++] = i;
             u->matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
-            if (plain && form->who == PTX__WHO_BLOCK) {
+            if (plain && form->collective == PTX__COLLECTIVE_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
                 for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, *w, &depth);
             }
@@ -8387,7 +8420,7 @@ PTX__RARE unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
         if (which == PTX_TID_Y) return ptx__class_of_rows(need[0]);
         if (which == PTX_TID_Z) return ptx__class_of_rows(need[0] * need[1]);
     }
-    return ptx__specials[which].differs;
+    return ptx__specials[which].class_;
 }
 
 static uint8_t ptx__low_zeros(uint64_t n) {
@@ -8771,7 +8804,7 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const uint32_t *end, *w = ptx__sources(k, ins, &end);
     const char *slot = form->operands;
     char root[360];
-    if (form->who != PTX__WHO_BLOCK) return PTX_E_NONE;
+    if (form->collective != PTX__COLLECTIVE_BLOCK) return PTX_E_NONE;
     for (; w < end && (*slot == 'F' || *slot == 'G'); w = ptx__next_operand(w), slot++) {
         ptx__uniform x = ptx__operand_class(u, w, i, b);
         if (x.class_ > ptx__bears(k, ins)) {
@@ -8939,7 +8972,7 @@ static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
         const ptx__form *form = ptx__form_of(k, ins);
         const uint32_t *end, *w = ptx__sources(k, ins, &end);
         const char *slot;
-        if (ins->kind != PTX__I_PLAIN || !form->reach) continue;
+        if (ins->kind != PTX__I_PLAIN || !form->has_addresses) continue;
         if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
         for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
             while (*slot == '}' || *slot == ']') slot++;

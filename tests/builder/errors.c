@@ -1290,7 +1290,7 @@ static void use_row(const ptx__row *row, unsigned type, unsigned src, ptx_mods m
                                                                    : w;
     ptx_mem mem = ptx_at(memory, 0);
     static ptx_var vars[160];
-    char program[PTX__PROGRAM_MAX], *slot;
+    char program[PTX__SIGNATURE_MAX], *slot;
     unsigned n = 0, results, sources, length;
     if (own_kind(row->op)) {
         ptx_mods what = mods & (PTX__ATOM | PTX_NOFTZ) & ~FAMILY;

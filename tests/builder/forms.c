@@ -141,7 +141,7 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
     static const char *const spaces[] = {"",      "global", "shared",         "local",
                                          "const", "param",  "shared::cluster"};
     static char parts[PARTS][48], fixed[PARTS][48];
-    char program[PTX__PROGRAM_MAX], own[1400], name[300], *out = name;
+    char program[PTX__SIGNATURE_MAX], own[1400], name[300], *out = name;
     const char *p;
     unsigned n, fixed_count, i, j, c, results, sources, pair, vector = 1;
     int placed_type = !strchr(row->name, '%'), has_memory = strchr(row->sig, 'm') != NULL, t_uses = 0,
@@ -289,7 +289,7 @@ static void emit(const form *f) {
                                                       : w;
     ptx_mem mem = ptx_at(memory, 0);
     ptx_mods what = f->mods & (PTX__ATOM | PTX_NOFTZ) & ~PTX__FAMILY, rest = f->mods & ~what;
-    char program[PTX__PROGRAM_MAX], own[1400], shape[3100];
+    char program[PTX__SIGNATURE_MAX], own[1400], shape[3100];
     const char *slot;
     unsigned n = 0, c, pair, results, sources, i;
     static form copy;
@@ -1093,7 +1093,7 @@ static void everyday(void) {
 /* wmma: each row of the table with each type, layout, space, and with a stride (a number, a register) and
    without, for the lowest target that has it. The rows that one target has go to ptxas in one text. */
 static void wmma_row(const ptx__row *row, unsigned type, ptx_mods mods) {
-    char program[PTX__PROGRAM_MAX], *p;
+    char program[PTX__SIGNATURE_MAX], *p;
     ptx_val v[40], out[8];
     unsigned stride, space, results, sources, n, store = strstr(row->name, "store") != NULL;
     int memory = strchr(row->sig, 'm') != NULL;

@@ -434,11 +434,11 @@ static void test_behaviours(void) {
         if (sync && sync[5] == '_') sync = NULL;
         if (strstr(row->name, ".aligned") || sync || strncmp(row->name, "bar", 3) == 0) {
             together++;
-            CHECK_AT(form.who != PTX__WHO_ANY || strcmp(row->name, "barrier.arrive") == 0, __LINE__,
-                   "who comes together", row->name);
+            CHECK_AT(form.collective != PTX__COLLECTIVE_NONE || strcmp(row->name, "barrier.arrive") == 0,
+                     __LINE__, "who comes together", row->name);
         }
         if (strncmp(row->name, "wgmma", 5) == 0 || strncmp(row->name, "setmaxnreg", 10) == 0)
-            CHECK_AT(form.who == PTX__WHO_GROUP, __LINE__, "a warpgroup", row->name);
+            CHECK_AT(form.collective == PTX__COLLECTIVE_GROUP, __LINE__, "a warpgroup", row->name);
         if (row->sig[0] == '=' || row->sig[0] == '_' || strncmp(row->name, "isspacep", 8) == 0
             || strncmp(row->name, "txq", 3) == 0 || strncmp(row->name, "suq", 3) == 0
             || strncmp(row->name, "createpolicy", 12) == 0 || !slots[strcspn(slots, "mgskbrlona[")])
@@ -448,13 +448,13 @@ static void test_behaviours(void) {
         CHECK_AT(form.result != PTX__RESULT_SAME, __LINE__, "what is read differs", row->name);
     }
     CHECK(together > 150 && reads > 60);
-    CHECK(ptx__specials[PTX_SMID].differs == PTX__CLASS_BLOCK);
-    CHECK(ptx__specials[PTX_CLUSTERID_X].differs == PTX__CLASS_CLUSTER);
-    CHECK(ptx__specials[PTX_CTAID_X].differs == PTX__CLASS_BLOCK);
-    CHECK(ptx__specials[PTX_CLUSTER_CTARANK].differs == PTX__CLASS_BLOCK);
-    CHECK(ptx__specials[PTX_WARPID].differs == PTX__CLASS_WARP);
-    CHECK(ptx__specials[PTX_LANEMASK_GT].differs == PTX__CLASS_LANE);
-    CHECK(ptx__specials[PTX_GLOBALTIMER_LO].differs == PTX__CLASS_LANE);
+    CHECK(ptx__specials[PTX_SMID].class_ == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_CLUSTERID_X].class_ == PTX__CLASS_CLUSTER);
+    CHECK(ptx__specials[PTX_CTAID_X].class_ == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_CLUSTER_CTARANK].class_ == PTX__CLASS_BLOCK);
+    CHECK(ptx__specials[PTX_WARPID].class_ == PTX__CLASS_WARP);
+    CHECK(ptx__specials[PTX_LANEMASK_GT].class_ == PTX__CLASS_LANE);
+    CHECK(ptx__specials[PTX_GLOBALTIMER_LO].class_ == PTX__CLASS_LANE);
 }
 
 static void wgmma_fence(void) { ptx_op0(k, PTX_WGMMA_FENCE, 0); }
