@@ -2791,7 +2791,7 @@ enum {
     PTX__W_GLOBAL, /* a symbol of the module */
     PTX__W_TEXT    /* the text of a raw instruction: its offset in module.names */
 };
-#define PTX__CLASSES 7
+#define PTX__REGISTER_CLASSES 7
 #define PTX__WORD(tag, index) ((uint32_t)(tag) << 27 | (uint32_t)(index))
 #define PTX__TAG(word) ((word) >> 27)
 #define PTX__INDEX(word) ((word)&0x07ffffffu)
@@ -3004,7 +3004,7 @@ static const ptx_mods ptx__exclusive_memory[] = {PTX__SEM,
 /* .target -> the lowest .version that knows it */
 typedef struct ptx__chip {
     uint16_t sm;
-    uint8_t suffixed, version;
+    uint8_t suffix, version;
 } ptx__chip;
 static const ptx__chip ptx__chips[] = {
     {75, 0, 63},    {80, 0, 70},    {86, 0, 71},    {87, 0, 74},    {88, 0, 90},    {89, 0, 78},
@@ -3092,19 +3092,19 @@ typedef struct ptx__ins {
 
 typedef struct ptx__label {
     const char *site;
-    uint32_t at;           /* instruction + 1, 0: not placed */
-    uint32_t uses, closed; /* closed: of a scope that has ended, no branch to it can follow */
-    const char *used;      /* call site of the last branch to it */
+    uint32_t position;       /* instruction + 1, 0: not placed */
+    uint32_t uses, closed;   /* closed: of a scope that has ended, no branch to it can follow */
+    const char *branch_site; /* call site of the last branch to it */
 } ptx__label;
 
 enum { PTX__S_IF, PTX__S_ELSE, PTX__S_SWITCH, PTX__S_LOOP, PTX__S_FOR };
 typedef struct ptx__scope {
     const char *site;
-    ptx_label again, next, done; /* loop head, next round, end; next: else of an if, default of a switch */
+    ptx_label head, next, done; /* loop head, next round, end; next: else of an if, default of a switch */
     ptx_var counter;
     ptx_val step;
     uint32_t kind;
-    uint32_t cases; /* switch: their labels are consecutive, `again` is the first */
+    uint32_t cases; /* switch: their labels are consecutive, `head` is the first */
 } ptx__scope;
 
 typedef struct ptx__symbol {
@@ -3214,26 +3214,27 @@ struct ptx_kernel {
     uint32_t owner;
     uint32_t name, index; /* in names; among the module's kernels */
     const char *site;
-    uint32_t registers[32]; /* their number, by tag; 0 for a tag of no register */
-    uint32_t first[32], old[32]; /* of these: in the first block; after it and before the last label */
+    uint32_t registers[32];             /* their number, by tag; 0 for a tag of no register */
+    uint32_t first_block_registers[32]; /* of these: defined in the first block */
+    uint32_t old_registers[32];         /* of these: defined after it and before the last label */
     uint32_t guard;
     const char *guard_site;
     uint32_t max_threads, min_blocks;
-    uint32_t need[3], cluster[3], max_registers, max_rank, blocks_are_clusters;
+    uint32_t required_block[3], cluster[3], max_registers, max_rank, blocks_are_clusters;
     uint32_t function, result, noreturn; /* function: not an entry; result: the type that it returns */
     uint32_t returning;                  /* inside of ptx_return */
     uint32_t waits;                      /* ptx_dependent_wait was called */
     const char *called;                  /* site of the last call of it, or NULL */
-    uint32_t version; /* the lowest that the recorded forms need */
-    uint32_t reached; /* see ptx__find_recursion */
+    uint32_t version;                    /* the lowest that the recorded forms need */
+    uint32_t visit_state;                /* see ptx__find_recursion */
     uint32_t shared_bytes, param_bytes, verified;
     uint32_t boundaries; /* number of instructions that are not plain; at most boundaries + 1 blocks */
     size_t body;         /* where its instructions begin in the text last printed */
     uint32_t seen;       /* of its instructions: 1 << PTX__EFFECT_*, and PTX__SEEN_* */
-    uint32_t address_taken, known; /* known: ptx__learn has computed `bears`, or is at it */
-    uint32_t bears;                /* the highest divergence level (PTX__CLASS_*) that a call may have */
-    uint32_t recursive;            /* instruction + 1 of a call that leads back to it */
-    PTX__ARRAY(ptx__ins) ins;      /* from here to `end`: arrays, which a kernel keeps over a reset */
+    uint32_t address_taken, level_known; /* level_known: highest_level is computed, or about to be */
+    uint32_t highest_level;   /* the highest divergence level (PTX__CLASS_*) of a block that may call it */
+    uint32_t recursive;       /* instruction + 1 of a call that leads back to it */
+    PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -3246,7 +3247,7 @@ struct ptx_kernel {
     PTX__ARRAY(uint64_t) wide;     /* 64-bit numbers that do not fit a handle */
     PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
     PTX__ARRAY(uint64_t) uses;   /* see ptx__list_uses */
-    PTX__ARRAY(ptx__definition) definitions[PTX__CLASSES];
+    PTX__ARRAY(ptx__definition) definitions[PTX__REGISTER_CLASSES];
     int64_t end; /* while ins.count is less, a memo can record an instruction without making room */
 };
 
@@ -3262,14 +3263,15 @@ typedef struct ptx__shape {
 } ptx__shape;
 /* The text of a register, "%r12, ", and its length in the last character. Most registers are printed more
    than once, and copying is faster than converting digits. */
-typedef struct ptx__spelling {
+typedef struct ptx__register_name {
     char text[16];
-} ptx__spelling;
+} ptx__register_name;
 struct ptx_module {
     ptx_alloc_fn alloc;
     void *user;
     ptx_target target;
-    uint32_t cap, comments, lines, version, serial, seed, owner, const_bytes, printf_used, dependent_launch;
+    uint32_t max_version, comments, loc_lines, version, serial, seed, owner, const_bytes, printf_used,
+        dependent_launch;
     char target_name[8]; /* "90a" */
     ptx_error error;
     char message[768];
@@ -3284,22 +3286,22 @@ struct ptx_module {
     PTX__ARRAY(uint32_t) entries; /* their indices in kernels */
     PTX__ARRAY(ptx__variable) variables;
     PTX__ARRAY(ptx__named) named;
-    PTX__ARRAY(uint32_t) named_at; /* a power of two: hash -> first in `named`, index + 1 */
+    PTX__ARRAY(uint32_t) name_heads; /* a power of two: hash -> first in `named`, index + 1 */
     PTX__ARRAY(ptx__address) addresses;
     PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
     PTX__ARRAY(ptx__reference) references; /* to variables or registers, listed by the verifier */
-    PTX__ARRAY(ptx__uniform) uniform;      /* with `spread`: scratch of the verifier's analyses */
-    PTX__ARRAY(uint32_t) spread;
-    PTX__ARRAY(ptx__spelling) spelt[PTX__CLASSES]; /* of the registers of a class, for all kernels */
+    PTX__ARRAY(ptx__uniform) value_facts;  /* with `analysis_words`: scratch of the verifier's analyses */
+    PTX__ARRAY(uint32_t) analysis_words;
+    PTX__ARRAY(ptx__register_name) register_names[PTX__REGISTER_CLASSES]; /* for all kernels */
     ptx__shape shape; /* of the last ptx_mma */
     uint32_t bucket[PTX__BUCKETS];
     ptx__memo memos[PTX__MEMOS + 1];
-    ptx__memo *memo; /* `memos`, from the start of a cache line on */
-    uint16_t first[PTX__OP_COUNT + 1]; /* first row of each instruction */
-    const char *slots[PTX__OP_COUNT];  /* its source operands: the text after '=' */
-    uint8_t plain[PTX__OP_COUNT];      /* see ptx__is_plain */
+    ptx__memo *memo;                         /* `memos`, from the start of a cache line on */
+    uint16_t first_row[PTX__OP_COUNT + 1];   /* first row of each instruction */
+    const char *source_slots[PTX__OP_COUNT]; /* its source operands: the text after '=' */
+    uint8_t is_plain[PTX__OP_COUNT];         /* see ptx__is_plain */
 };
 
 static void *ptx__default_alloc(void *user, void *block, size_t old_size, size_t new_size) {
@@ -3556,26 +3558,24 @@ PTX__RARE_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     m->alloc = alloc;
     m->user = user;
     m->target = desc && desc->target ? desc->target : PTX_SM(75);
-    m->cap = desc && desc->max_version ? desc->max_version : 90;
+    m->max_version = desc && desc->max_version ? desc->max_version : 90;
     m->comments = desc ? desc->comments & 1u : 0;
-    m->lines = desc ? desc->comments >> 1 & 1u : 0;
+    m->loc_lines = desc ? desc->comments >> 1 & 1u : 0;
     m->dependent_launch = desc && desc->dependent_launch;
     /* Owner tags count from a hash of the address, to differ between modules. They never reach the text. */
     m->seed = (uint32_t)((uintptr_t)m >> 4) * 2654435761u;
     for (i = PTX__ROW_COUNT; i-- > 0;) {
-        m->first[ptx__rows[i].op] = (uint16_t)i;
-        m->slots[ptx__rows[i].op] = strchr(ptx__rows[i].sig, '=') + 1;
-        m->plain[ptx__rows[i].op] = (uint8_t)ptx__is_plain(ptx__rows[i].sig);
+        m->first_row[ptx__rows[i].op] = (uint16_t)i;
+        m->source_slots[ptx__rows[i].op] = strchr(ptx__rows[i].sig, '=') + 1;
+        m->is_plain[ptx__rows[i].op] = (uint8_t)ptx__is_plain(ptx__rows[i].sig);
     }
-    m->first[PTX__OP_COUNT] = (uint16_t)PTX__ROW_COUNT;
+    m->first_row[PTX__OP_COUNT] = (uint16_t)PTX__ROW_COUNT;
     ptx_module_reset(m);
     return m;
 }
 
 static ptx_target ptx__chip_target(const ptx__chip *chip) {
-    return chip->suffixed == 'a' ? PTX_SM_A(chip->sm)
-           : chip->suffixed      ? PTX_SM_F(chip->sm)
-                                 : PTX_SM(chip->sm);
+    return chip->suffix == 'a' ? PTX_SM_A(chip->sm) : chip->suffix ? PTX_SM_F(chip->sm) : PTX_SM(chip->sm);
 }
 
 PTX__RARE_API ptx_target ptx_target_parse(const char *name) {
@@ -3607,7 +3607,7 @@ PTX__RARE_API void ptx_module_reset(ptx_module *m) {
     for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0;
     m->version = 0;
     m->variables.count = m->addresses.count = m->entries.count = 0;
-    m->named.count = m->named_at.count = 0;
+    m->named.count = m->name_heads.count = 0;
     m->const_bytes = m->printf_used = 0;
     m->owner = m->seed + ++m->serial;
     ptx_target_name(m->target, m->target_name, sizeof m->target_name);
@@ -3615,9 +3615,9 @@ PTX__RARE_API void ptx_module_reset(ptx_module *m) {
         if (m->target == ptx__chip_target(&ptx__chips[i])) m->version = ptx__chips[i].version;
     if (m->version == 0)
         ptx_fail(m, PTX_E_TARGET, "", "target sm_%s is not known; the oldest is sm_75", m->target_name);
-    else if (m->version > m->cap)
+    else if (m->version > m->max_version)
         ptx_fail(m, PTX_E_VERSION, "", "target sm_%s needs PTX %u.%u, the cap is %u.%u", m->target_name,
-                 m->version / 10, m->version % 10, m->cap / 10, m->cap % 10);
+                 m->version / 10, m->version % 10, m->max_version / 10, m->max_version % 10);
     m->names.count = 0;
     ptx__keep(m, "", 0);
 }
@@ -4183,8 +4183,8 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
 }
 
 /* Special counts of operands. ANY: not checked, for internal callers. ONE: at most one result. */
-#define PTX__ANY 0xffffu
-#define PTX__ONE 0xfffeu
+#define PTX__ANY_COUNT 0xffffu
+#define PTX__AT_MOST_ONE 0xfffeu
 
 /* Whether a group may have n registers; letter: the letter after its '+'. */
 PTX__RARE int ptx__group_length_ok(char letter, unsigned n) {
@@ -4255,14 +4255,14 @@ PTX__RARE int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out,
     unsigned results, sources, most = strchr(row->sig, '+') ? 128 : 1;
     int pair, one = strchr(row->sig, '?') ? 2 : 1;
     *length = 1;
-    if (n == PTX__ANY || *row->sig == '~') {
+    if (n == PTX__ANY_COUNT || *row->sig == '~') {
         signature[0] = 0;
         return 1;
     }
     for (; *length <= most; ++*length)
         for (pair = 0; pair < one; pair++)
             if (ptx__expand_signature(row->sig, *length, pair, signature, &results, &sources) && sources == n
-                && (results == n_out || (n_out == PTX__ONE && results < 2)))
+                && (results == n_out || (n_out == PTX__AT_MOST_ONE && results < 2)))
                 return 1;
     return 0;
 }
@@ -4285,22 +4285,24 @@ PTX__RARE const char *ptx__counts_text(const ptx__row *row, char *text, size_t s
 
 /* The target's number, and the declared sizes of blocks and clusters; 0: not declared. */
 static uint32_t ptx__sm(const ptx_kernel *k) { return k->m->target & 0xfffu; }
-static uint32_t ptx__threads_of(const ptx_kernel *k) { return k->need[0] * k->need[1] * k->need[2]; }
+static uint32_t ptx__threads_of(const ptx_kernel *k) {
+    return k->required_block[0] * k->required_block[1] * k->required_block[2];
+}
 static uint32_t ptx__most_threads(const ptx_kernel *k) {
-    return k->need[0] ? ptx__threads_of(k) : k->max_threads;
+    return k->required_block[0] ? ptx__threads_of(k) : k->max_threads;
 }
 static uint32_t ptx__blocks_of(const ptx_kernel *k) { return k->cluster[0] * k->cluster[1] * k->cluster[2]; }
 
 /* Raise the kernel's .version to what something needs. of: a number for the message; negative: none. */
-PTX__RARE int ptx__needs_version(ptx_kernel *k, const char *site, const char *name, long long of,
-                                 uint32_t version) {
+PTX__RARE int ptx__require_version(ptx_kernel *k, const char *site, const char *name, long long of,
+                                   uint32_t version) {
     char more[32];
     more[0] = 0;
     if (version <= k->version) return 1;
     if (of >= 0) snprintf(more, sizeof more, " of %lld", of);
-    if (version > k->m->cap)
+    if (version > k->m->max_version)
         return PTX__FAIL(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more,
-                         version / 10, version % 10, k->m->cap / 10, k->m->cap % 10);
+                         version / 10, version % 10, k->m->max_version / 10, k->m->max_version % 10);
     k->version = version;
     return 1;
 }
@@ -4326,7 +4328,8 @@ PTX__RARE const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *
 PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                         unsigned src, ptx_mods asked, unsigned n, unsigned n_out,
                                         ptx_mods *mods, char *signature, unsigned *length) {
-    const ptx__row *row = &ptx__rows[k->m->first[op]], *closest = NULL, *other = NULL, *lacking = NULL;
+    const ptx__row *row = &ptx__rows[k->m->first_row[op]], *closest = NULL, *wrong_count = NULL,
+                   *lacking = NULL;
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
@@ -4341,11 +4344,11 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
             || ptx__broken_access_rule(op, all) || ptx__cannot_saturate(op, type, src, all))
             continue;
         if (!ptx__operands_fit(row, n, n_out, signature, length)) {
-            other = other ? other : row;
+            wrong_count = wrong_count ? wrong_count : row;
             continue;
         }
         *mods = all;
-        if (ptx__target_lacks(k->m, row->sm, lacks, sizeof lacks) || row->version > k->m->cap) {
+        if (ptx__target_lacks(k->m, row->sm, lacks, sizeof lacks) || row->version > k->m->max_version) {
             lacking = lacking ? lacking : row;
             lacking_mods = lacking == row ? all : lacking_mods;
             continue;
@@ -4357,19 +4360,19 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
         ptx__operands_fit(lacking, n, n_out, signature, length);
         return lacking;
     }
-    if (other) {
-        const char *slots = strchr(other->sig, '=') + 1;
-        if (n_out != PTX__ONE)
+    if (wrong_count) {
+        const char *slots = strchr(wrong_count->sig, '=') + 1;
+        if (n_out != PTX__AT_MOST_ONE)
             ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands and give %u results%s",
-                      other->name, n, n_out, ptx__counts_text(other, counts, sizeof counts));
+                      wrong_count->name, n, n_out, ptx__counts_text(wrong_count, counts, sizeof counts));
         else if (slots[strcspn(slots, "{[+?123456789")])
-            ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands", other->name, n);
+            ptx__fail(k, PTX_E_ARGUMENT, site, "%s does not take %u operands", wrong_count->name, n);
         else
-            ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", other->name,
+            ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u operands, %u given", wrong_count->name,
                       (unsigned)strlen(slots), n);
         return NULL;
     }
-    row = &ptx__rows[k->m->first[op]];
+    row = &ptx__rows[k->m->first_row[op]];
     if (!closest) {
         uint64_t types = 0, sources = 0;
         const ptx__row *any = row;
@@ -4391,14 +4394,14 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
                           ? "; ptx_unpack makes two of 64 bits"
                           : "");
     } else {
-        const ptx_mods other_mods = asked & ~ptx__allowed(closest);
-        const ptx_mods atomic = asked >> 63 ? other_mods & PTX__ATOM & ~PTX__FAMILY : 0;
+        const ptx_mods refused_mods = asked & ~ptx__allowed(closest);
+        const ptx_mods atomic = asked >> 63 ? refused_mods & PTX__ATOM & ~PTX__FAMILY : 0;
         const char *why = ": ", *what = ptx__broken_access_rule(op, asked);
         if (atomic & PTX_ATOM_CAS)
             what = ".cas compares: call ptx_atom_cas";
-        else if (other_mods && !(atomic && ptx__conflict(asked)))
+        else if (refused_mods && !(atomic && ptx__conflict(asked)))
             why = " does not take ",
-            what = ptx__mod_text(other_mods, other_mods & PTX__FAMILY ? other_mods : asked);
+            what = ptx__mod_text(refused_mods, refused_mods & PTX__FAMILY ? refused_mods : asked);
         else if (ptx__conflict(asked))
             what = "two modifiers exclude each other";
         else if (!what && ptx__cannot_saturate(op, type, src, asked)) {
@@ -4510,9 +4513,9 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     if (ptx__target_lacks(m, sm, lacks, sizeof lacks))
         return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks,
                          m->target_name);
-    if (version > m->cap)
+    if (version > m->max_version)
         return PTX__FAIL(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
-                         version % 10, m->cap / 10, m->cap % 10);
+                         version % 10, m->max_version / 10, m->max_version % 10);
     if (!PTX__ROOM(m, m->forms, 1)) return 0;
     form = &m->forms.at[m->forms.count];
     size = strlen(signature) + 1;
@@ -4570,7 +4573,7 @@ static uint32_t ptx__get_counted_form(ptx_kernel *k, const char *site, unsigned 
 }
 static uint32_t ptx__get_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
                               ptx_mods mods) {
-    return ptx__get_counted_form(k, site, op, type, src, mods, PTX__ANY, PTX__ANY);
+    return ptx__get_counted_form(k, site, op, type, src, mods, PTX__ANY_COUNT, PTX__ANY_COUNT);
 }
 
 /* -- recording -- */
@@ -4693,7 +4696,7 @@ static void ptx__push_word(ptx_kernel *k, uint32_t word) { k->words.at[k->words.
 
 /* Whether a register is old: defined after the first block and before the last label. */
 PTX__INLINE uint32_t ptx__is_old(const ptx_kernel *k, uint32_t word) {
-    return PTX__INDEX(word) - k->first[PTX__TAG(word)] < k->old[PTX__TAG(word)];
+    return PTX__INDEX(word) - k->first_block_registers[PTX__TAG(word)] < k->old_registers[PTX__TAG(word)];
 }
 
 /* List the old registers that the last instruction reads: the verifier must check that their definitions
@@ -4713,7 +4716,7 @@ static void ptx__list_uses(ptx_kernel *k) {
     at += ins->guard && ptx__is_old(k, word);
     for (; x < last && ins->kind == PTX__I_PLAIN; x++) {
         word = *x;
-        if (PTX__TAG(word) >= PTX__CLASSES) { /* the rarer case */
+        if (PTX__TAG(word) >= PTX__REGISTER_CLASSES) { /* the rarer case */
             if (PTX__IS_LONG(word)) x += 2;
             if (PTX__TAG(word) == PTX__W_MEM) word = x[-1];
             if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
@@ -4732,8 +4735,10 @@ static void ptx__list_assignment(ptx_kernel *k, uint32_t word) {
 /* Count an instruction that is not plain: it may end a block, and a label begins one. */
 static void ptx__count_boundary(ptx_kernel *k, unsigned kind) {
     int c;
-    for (c = 1; c < PTX__CLASSES && k->boundaries == 0; c++) k->first[c] = k->registers[c];
-    for (c = 1; c < PTX__CLASSES && kind == PTX__I_LABEL; c++) k->old[c] = k->registers[c] - k->first[c];
+    for (c = 1; c < PTX__REGISTER_CLASSES && k->boundaries == 0; c++)
+        k->first_block_registers[c] = k->registers[c];
+    for (c = 1; c < PTX__REGISTER_CLASSES && kind == PTX__I_LABEL; c++)
+        k->old_registers[c] = k->registers[c] - k->first_block_registers[c];
     k->boundaries++;
 }
 
@@ -4819,7 +4824,7 @@ static ptx__use ptx__use_of(ptx_kernel *k, const char *site, unsigned op) {
     ptx__use u;
     u.k = k;
     u.site = site;
-    u.row = &ptx__rows[k->m->first[op]];
+    u.row = &ptx__rows[k->m->first_row[op]];
     u.index = 1;
     return u;
 }
@@ -4905,7 +4910,7 @@ static int ptx__register_only(const ptx__use *u) {
 }
 
 /* Check a source operand against the slot's type and push it. loose: any type of that width will do. */
-static int ptx__push_other(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
+static int ptx__push_checked_source(const ptx__use *u, ptx__operand v, unsigned type, int loose) {
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
     const char *where = "";
     int fits =
@@ -4943,7 +4948,7 @@ static int ptx__push_source(const ptx__use *u, ptx__operand v, unsigned type, in
         ptx__push_word(u->k, (uint32_t)v.bits);
         return 1;
     }
-    return ptx__push_other(u, v, type, loose);
+    return ptx__push_checked_source(u, v, type, loose);
 }
 
 /* A request in one word: the instruction, its types (PTX_NONE: from the operands), the number of its
@@ -5096,7 +5101,7 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t request, ptx_mods mods, const
     uint32_t i, index;
     if (ins->kind != PTX__I_PLAIN || ins->results > 1 || ins->results != (into || ptx__is_register(result)))
         return;
-    if (ins->results && PTX__TAG(w[-1]) >= PTX__CLASSES) return;
+    if (ins->results && PTX__TAG(w[-1]) >= PTX__REGISTER_CLASSES) return;
     memset(&memo, 0, sizeof memo);
     memo.request = request;
     memo.kinds = ptx__kinds_of(src);
@@ -5125,7 +5130,7 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t request, ptx_mods mods, const
             if (v.type) own = ptx__type_maximum(v.type);
             if (own < memo.max_immediate[i]) memo.max_immediate[i] = own;
             own = strchr("twcpu", slot[i]) ? UINT32_MAX : ptx__slot_maximum(slot[i]);
-            if ((!k->m->plain[op] && !strchr("tLN", slot[i]))
+            if ((!k->m->is_plain[op] && !strchr("tLN", slot[i]))
                 || (op == PTX_AND && ptx__read_handle(k, src[0]).space))
                 own = 0; /* the number decides which target is needed, or whether the result is an address */
             if (own < memo.max_immediate[i]) memo.max_immediate[i] = own;
@@ -5297,7 +5302,7 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t request
         if (!ptx__check_assignment(k, site, d, &typed)) return ptx__none();
         if (typed.handle != src[0].handle) return ptx__record(k, site, request, mods, typed, d);
     }
-    ptx__emit(k, site, op, mods, type, src_type, src, PTX__SOURCE_COUNT(request), &d, PTX__ONE,
+    ptx__emit(k, site, op, mods, type, src_type, src, PTX__SOURCE_COUNT(request), &d, PTX__AT_MOST_ONE,
               request & PTX__TO_VARIABLE ? &var : NULL);
     if (!ptx__ready(k)) return ptx__none();
     if (k->ins.count == before + 1) ptx__keep_memo(k, request, mods, src, d);
@@ -5311,8 +5316,8 @@ static ptx_mods ptx__space_mod(unsigned space);
 
 /* Infer the types of an instruction from its operands. A register takes precedence over an immediate, a
    number type over a b type. */
-static void ptx__infer(const char *slot, const ptx__operand *src, unsigned n, unsigned *type,
-                       unsigned *src_type) {
+static void ptx__infer_types(const char *slot, const ptx__operand *src, unsigned n, unsigned *type,
+                             unsigned *src_type) {
     unsigned i = 0, times;
     int t_set = *type != PTX_NONE, c_set = *src_type != PTX_NONE, by_register[2] = {0, 0};
     for (; *slot && i < n; slot++) {
@@ -5465,7 +5470,7 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
                                  row->name, (unsigned)v.bits, swizzle ? "103a" : "100a or later",
                                  k->m->target_name);
             if ((swizzle || element)
-                && !ptx__needs_version(k, site, row->name, (long long)v.bits, swizzle ? 88 : 87))
+                && !ptx__require_version(k, site, row->name, (long long)v.bits, swizzle ? 88 : 87))
                 return 0;
         }
         limit = ptx__limit_of(letter);
@@ -5529,7 +5534,7 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
     for (i = 0; i < ins->count; i++) {
         uint32_t tag = PTX__TAG(words[i]);
         if (tag == PTX__W_VECTOR) continue;
-        if (tag == 0 || tag >= PTX__CLASSES) return;
+        if (tag == 0 || tag >= PTX__REGISTER_CLASSES) return;
         if (i < ins->results) result++;
         else if (source == n || !ptx__is_register(src[source]) || words[i] != (uint32_t)src[source++].handle)
             return;
@@ -5593,32 +5598,32 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
 static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                  unsigned src_type, const ptx_val *src, unsigned n, const void *out,
                                  unsigned n_out) {
-    if ((n && !src) || (n_out != PTX__ONE && n_out && !out))
+    if ((n && !src) || (n_out != PTX__AT_MOST_ONE && n_out && !out))
         return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL",
                          n && !src ? "operands" : "results");
     if (op < PTX__OP_COUNT && ptx__is_type(type) && ptx__is_type(src_type) && n <= PTX__OPERANDS_MAX
-        && (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX))
+        && (n_out == PTX__AT_MOST_ONE || n_out <= PTX__RESULTS_MAX))
         return 1;
     if (op >= PTX__OP_COUNT)
         ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
     else if (!ptx__is_type(type) || !ptx__is_type(src_type))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s: %u is no ptx_type: PTX_F32, PTX_U32 ...",
-                  ptx__rows[k->m->first[op]].name, ptx__is_type(type) ? src_type : type);
+                  ptx__rows[k->m->first_row[op]].name, ptx__is_type(type) ? src_type : type);
     else
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s with %u operands and %u results: there may be %u and %u",
-                  ptx__rows[k->m->first[op]].name, n, n_out == PTX__ONE ? 1 : n_out, PTX__OPERANDS_MAX,
-                  PTX__RESULTS_MAX);
+                  ptx__rows[k->m->first_row[op]].name, n, n_out == PTX__AT_MOST_ONE ? 1 : n_out,
+                  PTX__OPERANDS_MAX, PTX__RESULTS_MAX);
     return 0;
 }
 /* Check the fraction or the sizes of a cache policy (createpolicy). */
 static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
                              unsigned n) {
-    double part;
+    double fraction;
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
-        memcpy(&part, &v[0].bits, sizeof part);
-        if (!(part > 0 && part <= 1))
+        memcpy(&fraction, &v[0].bits, sizeof fraction);
+        if (!(fraction > 0 && fraction <= 1))
             return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
-                             row->name, part);
+                             row->name, fraction);
     }
     if (row->op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
         && (uint32_t)v[1].bits > (uint32_t)v[2].bits)
@@ -5643,8 +5648,8 @@ PTX__RARE int ptx__accumulator_ok(ptx_kernel *k, const char *site, const ptx__ro
                      ptx__describe(cell));
 }
 
-/* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__ONE. into:
-   the variables that get them, or NULL. */
+/* Record any instruction that prints as a mnemonic and operands. n_out: results wanted, or PTX__AT_MOST_ONE.
+   into: the variables that get them, or NULL. */
 static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mods, unsigned type,
                       unsigned src_type, const ptx_val *src, unsigned n, ptx_val *out, unsigned n_out,
                       const ptx_var *into) {
@@ -5657,18 +5662,18 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     size_t at, results;
     int leaves, loose, needs_materialize = 0;
     int group_state = 0; /* 1 in braces, 2 before any register there */
-    if (n_out == PTX__ONE || n_out <= PTX__RESULTS_MAX) /* a larger one is refused below */
-        for (i = 0; out && !into && i < (n_out == PTX__ONE ? 1 : n_out); i++) out[i] = ptx__none();
+    if (n_out == PTX__AT_MOST_ONE || n_out <= PTX__RESULTS_MAX) /* a larger one is refused below */
+        for (i = 0; out && !into && i < (n_out == PTX__AT_MOST_ONE ? 1 : n_out); i++) out[i] = ptx__none();
     if (!ptx__ready(k)) return;
     if (!ptx__request_is_valid(k, site, op, type, src_type, src, n, into ? (const void *)into : out, n_out))
         return;
     u = ptx__use_of(k, site, op);
-    row = &ptx__rows[k->m->first[op]];
-    slots = k->m->slots[op];
+    row = &ptx__rows[k->m->first_row[op]];
+    slots = k->m->source_slots[op];
     loose = *row->sig == '*';
     if (*row->sig == '~' || op == PTX_BRA || op == PTX_RAW || op == PTX_BRX_EDGE
-        || (*slots == 'c' && n_out == PTX__ONE && src_type == PTX_NONE && k->m->plain[op])
-        || (n_out != PTX__ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into))
+        || (*slots == 'c' && n_out == PTX__AT_MOST_ONE && src_type == PTX_NONE && k->m->is_plain[op])
+        || (n_out != PTX__AT_MOST_ONE && (*row->sig == '!') != !!into) || (*row->sig == '!' && !into))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s needs operands of its own kind: call ptx_%s", row->name,
                   op == PTX_SET        ? "opn, with the type of the result"
                   : op == PTX_RAW      ? "raw"
@@ -5689,7 +5694,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             v[i].kind == PTX__IMM_FLOAT || v[i].kind == PTX__REG_OFFSET || v[i].flags & PTX__INVERTED;
     }
     if (type == PTX_NONE && ptx__types_of(row) && *slots != 'c') {
-        ptx__infer(slots, v, n, &actual, &src_type);
+        ptx__infer_types(slots, v, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
         for (i = 0; i < n && type == PTX_NONE; i++)
             if (v[i].kind == PTX__NOTHING || v[i].kind == PTX__OUT_OF_RANGE)
@@ -5702,7 +5707,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
     } else if (ptx__sources_of(row) && src_type == PTX_NONE) {
         r = type;
-        ptx__infer(slots, v, n, &r, &src_type);
+        ptx__infer_types(slots, v, n, &r, &src_type);
     }
     if (*slots == 'm' && n) mods |= ptx__space_mod(v[0].space);
     if (!form) form = ptx__get_counted_form(k, site, op, type, src_type, mods, n, n_out);
@@ -5777,7 +5782,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                   row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
     if (!ptx__ready(k)) return;
     if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
-    leaves = n_out == PTX__ONE && (op == PTX_RET || op == PTX_EXIT);
+    leaves = n_out == PTX__AT_MOST_ONE && (op == PTX_RET || op == PTX_EXIT);
     ptx__commit(k, site, leaves ? PTX__I_LEAVE : PTX__I_PLAIN, form - 1, at, results);
     for (i = 0; i < r && into; i++) ptx__list_assignment(k, (uint32_t)into[i].cell.handle);
     if (n > PTX__MEMO_MAX && !into && !loose && !needs_materialize)
@@ -5825,7 +5830,7 @@ PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, pt
     ptx_val src[5], out = ptx__none();
     src[0] = a, src[1] = b, src[2] = c, src[3] = d, src[4] = e;
     if (!ptx__ready(k) || ptx__is_stale(k, k, site)) return out;
-    ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__ONE, NULL);
+    ptx__emit(k, site, op, mods, PTX_NONE, PTX_NONE, src, 5, &out, PTX__AT_MOST_ONE, NULL);
     return ptx__ready(k) ? out : ptx__none();
 }
 
@@ -5846,7 +5851,7 @@ PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods,
 /* -- kernels and their memory -- */
 
 /* Check and keep a name. Returns its offset, or 0 with the error set. */
-PTX__RARE uint32_t ptx__name(ptx_module *m, const char *site, const char *name) {
+PTX__RARE uint32_t ptx__keep_name(ptx_module *m, const char *site, const char *name) {
     size_t i, n = name ? strlen(name) : 0;
     for (i = 0; i < n; i++) {
         char c = name[i];
@@ -5873,7 +5878,7 @@ static uint32_t ptx__name_hash(uint32_t scope, const char *name) {
 /* Find what has that name in a scope; NULL if nothing has. */
 PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, const char *name) {
     uint32_t hash = ptx__name_hash(scope, name), at;
-    for (at = m->named_at.count ? m->named_at.at[hash & (m->named_at.count - 1)] : 0; at;
+    for (at = m->name_heads.count ? m->name_heads.at[hash & (m->name_heads.count - 1)] : 0; at;
          at = m->named.at[at - 1].next) {
         const ptx__named *n = &m->named.at[at - 1];
         if (n->hash == hash && n->scope == scope && strcmp(m->names.at + n->name, name) == 0) return n;
@@ -5882,7 +5887,7 @@ PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, 
 }
 /* Enter a kept name, which stands for `what`, in a scope. */
 PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
-    size_t i, size = m->named_at.count;
+    size_t i, size = m->name_heads.count;
     ptx__named *n;
     if (!PTX__ROOM(m, m->named, 1)) return;
     n = &m->named.at[m->named.count++];
@@ -5892,14 +5897,14 @@ PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint3
     n->what = what;
     if (m->named.count > size) { /* rehash to twice as many chains */
         size = size ? 2 * size : 16;
-        if (!PTX__ROOM(m, m->named_at, size - m->named_at.count)) return;
-        m->named_at.count = size;
-        memset(m->named_at.at, 0, size * sizeof *m->named_at.at);
+        if (!PTX__ROOM(m, m->name_heads, size - m->name_heads.count)) return;
+        m->name_heads.count = size;
+        memset(m->name_heads.at, 0, size * sizeof *m->name_heads.at);
         i = 0;
     } else
         i = m->named.count - 1;
     for (; i < m->named.count; i++) {
-        uint32_t *head = &m->named_at.at[m->named.at[i].hash & (size - 1)];
+        uint32_t *head = &m->name_heads.at[m->named.at[i].hash & (size - 1)];
         m->named.at[i].next = *head;
         *head = (uint32_t)i + 1;
     }
@@ -5918,22 +5923,22 @@ PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site,
                                 unsigned what) {
     static const char kinds[][13] = {"parameter", "shared array", "local array",
                                      "variable",  "function",     "kernel"};
-    const ptx__named *had = ptx__find_name(m, PTX__OF_MODULE, name);
+    const ptx__named *existing = ptx__find_name(m, PTX__OF_MODULE, name);
     const ptx_kernel *k =
-        had && had->what & PTX__IS_KERNEL ? m->kernels.at[had->what & ~PTX__IS_KERNEL] : NULL;
+        existing && existing->what & PTX__IS_KERNEL ? m->kernels.at[existing->what & ~PTX__IS_KERNEL] : NULL;
     const unsigned kind = !k ? PTX__IS_VARIABLE : k->function ? PTX__IS_FUNCTION : PTX__IS_ENTRY;
     char text[320];
-    if (had && !(of && kind == PTX__IS_ENTRY && (what != PTX__IS_PARAM || k->index <= of->index)))
+    if (existing && !(of && kind == PTX__IS_ENTRY && (what != PTX__IS_PARAM || k->index <= of->index)))
         snprintf(text, sizeof text, "the module has a %s '%.80s' already, %s at %.100s%s", kinds[kind], name,
-                 k ? "started" : "made", k ? k->site : m->variables.at[had->what].site,
+                 k ? "started" : "made", k ? k->site : m->variables.at[existing->what].site,
                  of && kind == PTX__IS_ENTRY ? ", and ptxas crashes on a parameter of that name" : "");
     else {
-        had = ptx__find_name(m, of ? of->index : PTX__OF_ANY_KERNEL, name);
-        k = of ? of : had ? m->kernels.at[had->what] : NULL;
-        if (had && !of) had = ptx__find_name(m, k->index, name);
-        if (!had || (what == PTX__IS_ENTRY && had->what != PTX__IS_PARAM)) return 1;
+        existing = ptx__find_name(m, of ? of->index : PTX__OF_ANY_KERNEL, name);
+        k = of ? of : existing ? m->kernels.at[existing->what] : NULL;
+        if (existing && !of) existing = ptx__find_name(m, k->index, name);
+        if (!existing || (what == PTX__IS_ENTRY && existing->what != PTX__IS_PARAM)) return 1;
         snprintf(text, sizeof text, "kernel '%.80s' has a %s '%.80s'%s%s", m->names.at + k->name,
-                 kinds[had->what], name,
+                 kinds[existing->what], name,
                  of                      ? " already"
                  : what == PTX__IS_ENTRY ? ", and ptxas crashes on a later kernel of that name"
                                          : ", which would hide the ",
@@ -5950,7 +5955,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     ptx_kernel *k;
     uint32_t at;
     if (!m || m->error.code) return NULL;
-    at = ptx__name(m, site, name);
+    at = ptx__keep_name(m, site, name);
     if (!at || !ptx__name_is_free(m, NULL, site, name, what)) return NULL;
     if (!PTX__ROOM(m, m->entries, 1)) return NULL;
     if (m->used == m->kernels.count) {
@@ -5998,16 +6003,17 @@ PTXGEN_API void ptx_dependent_wait_(ptx_kernel *k, const char *site) {
 
 PTXGEN_API int ptx_module_is_dependent(const ptx_module *m) { return m && m->dependent_launch; }
 
-/* A directive of `count` numbers. The first is low to high; high 0: no limits. With a volume, the limit of
-   the product, the second is at most high and the third at most deep; without, the second is at most deep.
-   cluster: it needs sm_90. at: where ptx_kernel has the numbers. */
+/* A directive of `count` numbers x, y and z. x is min_x to max_x; max_x 0: no limits. max_volume is the limit
+   of the product: then y is at most max_x and z at most max_rest. max_volume 0: y is at most max_rest.
+   cluster: it needs sm_90. field_offset: where ptx_kernel has the numbers. */
 typedef struct ptx__directive {
     char what[47]; /* printf format of the numbers, for messages */
     uint8_t cluster, count, version;
-    uint16_t low, high, deep, volume, at;
+    uint16_t min_x, max_x, max_rest, max_volume, field_offset;
 } ptx__directive;
 static const ptx__directive ptx__directives[] = {
-    {"ptx_require_block of %u, %u, %u threads", 0, 3, 0, 1, 1024, 64, 1024, offsetof(ptx_kernel, need)},
+    {"ptx_require_block of %u, %u, %u threads", 0, 3, 0, 1, 1024, 64, 1024,
+     offsetof(ptx_kernel, required_block)},
     {"ptx_require_cluster of %u, %u, %u blocks", 1, 3, 78, 1, 16, 16, 16, offsetof(ptx_kernel, cluster)},
     {"ptx_max_registers of %u registers", 0, 1, 0, 24, 255, 0, 0, offsetof(ptx_kernel, max_registers)},
     {"ptx_max_cluster of %u blocks", 1, 1, 78, 1, 16, 0, 0, offsetof(ptx_kernel, max_rank)},
@@ -6026,15 +6032,16 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
     if (!ptx__ready(k)) return;
     number[0] = x, number[1] = y, number[2] = z;
     snprintf(what, sizeof what, d->what, x, y, z);
-    memcpy(before, (char *)k + d->at, sizeof before);
-    if (d->high
-        && (x < d->low || x > d->high
-            || (d->volume ? volume == 0 || volume > d->volume || y > d->high || z > d->deep : y > d->deep)))
-        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s: must be %u to %u%s", what, d->low, d->high,
-                  !d->deep       ? ""
-                  : !d->volume   ? ", blocks at most 32"
-                  : d->deep < 64 ? " in all"
-                                 : " in all, the third at most 64");
+    memcpy(before, (char *)k + d->field_offset, sizeof before);
+    if (d->max_x
+        && (x < d->min_x || x > d->max_x
+            || (d->max_volume ? volume == 0 || volume > d->max_volume || y > d->max_x || z > d->max_rest
+                              : y > d->max_rest)))
+        ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s: must be %u to %u%s", what, d->min_x, d->max_x,
+                  !d->max_rest       ? ""
+                  : !d->max_volume   ? ", blocks at most 32"
+                  : d->max_rest < 64 ? " in all"
+                                     : " in all, the third at most 64");
     if ((which == PTX__NORETURN) != (k->function != 0))
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s is for %s", what,
                   k->function ? "an entry, this is a function" : "a function, this is an entry");
@@ -6042,8 +6049,8 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
         ptx__fail(k, PTX_E_TARGET, site, "clusters need sm_90, the target is sm_%s", k->m->target_name);
     if (*before && memcmp(before, number, d->count * sizeof *number) != 0)
         ptx__fail(k, PTX_E_LAUNCH_LIMIT, site, "%s, and other numbers before: keep one", what);
-    if (ptx__ready(k) && ptx__needs_version(k, site, what, -1, d->version))
-        memcpy((char *)k + d->at, number, d->count * sizeof *number);
+    if (ptx__ready(k) && ptx__require_version(k, site, what, -1, d->version))
+        memcpy((char *)k + d->field_offset, number, d->count * sizeof *number);
 }
 
 PTX__RARE_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
@@ -6069,12 +6076,12 @@ PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
                                   uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
     ptx__symbol *p;
-    uint32_t at, offset, limit = m->cap >= 81 ? 32764u : 4352u;
+    uint32_t at, offset, limit = m->max_version >= 81 ? 32764u : 4352u;
     if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter");
     if (k->called)
         return PTX__FAIL(k, PTX_E_ARGUMENT, site,
                          "the function is called at %s already: parameters come first", k->called);
-    at = ptx__name(m, site, name);
+    at = ptx__keep_name(m, site, name);
     if (!at || !ptx__name_is_free(m, k, site, name, PTX__IS_PARAM)) return 0;
     offset = ptx__align_up(k->param_bytes, align);
     if (bytes > limit || offset > limit - bytes)
@@ -6217,7 +6224,8 @@ PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *n
                            name ? name : "(null)",
                            (unsigned long long)start + (unsigned long long)count * size);
     k->shared_bytes = start + count * size;
-    return ptx__add_array(k, site, ptx__name(k->m, site, name), PTX__IS_SHARED, (unsigned)type, count, align);
+    return ptx__add_array(k, site, ptx__keep_name(k->m, site, name), PTX__IS_SHARED, (unsigned)type, count,
+                          align);
 }
 
 PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
@@ -6234,8 +6242,8 @@ PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *na
                                  uint32_t count, uint32_t align) {
     uint32_t size = ptx__element_bytes(k, site, type, count, 524288, &align);
     if (!size) return ptx__none();
-    return ptx__add_array(k, site, ptx__name(k->m, site, name), PTX__IS_LOCAL, (unsigned)type, count * size,
-                          align);
+    return ptx__add_array(k, site, ptx__keep_name(k->m, site, name), PTX__IS_LOCAL, (unsigned)type,
+                          count * size, align);
 }
 
 PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
@@ -6252,7 +6260,7 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
                  "a variable has elements of a type with a size, in global or constant memory, and an "
                  "alignment of 1, 2 ... 1024");
     if (m->error.code) return none;
-    name = ptx__name(m, site, desc->name);
+    name = ptx__keep_name(m, site, desc->name);
     if (!name || !ptx__name_is_free(m, NULL, site, desc->name, PTX__IS_VARIABLE)) return none;
     if (desc->space == PTX_CONST) {
         if (desc->count * size > 65536u
@@ -6562,10 +6570,10 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     type = v[0].kind == PTX__REG || v[n - 1].kind != PTX__REG ? v[0].type : v[n - 1].type;
     if (type == PTX_NONE || type >= PTX__TYPE_COUNT) {
         ptx__fail(k, PTX_E_TYPE, site, "%s: the value has no type to go by; use ptx_u32() or the like",
-                  ptx__rows[k->m->first[op]].name);
+                  ptx__rows[k->m->first_row[op]].name);
         return d;
     }
-    loose = ptx__rows[k->m->first[op]].sig[0] == '*';
+    loose = ptx__rows[k->m->first_row[op]].sig[0] == '*';
     form =
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
@@ -6610,7 +6618,7 @@ PTXGEN_API ptx_val ptx_atom_cas_(ptx_kernel *k, const char *site, ptx_mem mem, p
 
 PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address, ptx_val index,
                                 uint32_t bytes) {
-    ptx__operand base, by;
+    ptx__operand base, elements;
     int64_t offset;
     unsigned width;
     ptx_val sum;
@@ -6630,36 +6638,37 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
     if (!bytes)
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site,
                            "elements of 0 bytes: every index would be the same place");
-    by = ptx__materialize_address(k, site, &index);
-    if (by.kind == PTX__IMM) { /* the sum wraps at the address's width */
-        if ((int64_t)by.bits > INT64_MAX / bytes || (int64_t)by.bits < -(INT64_MAX / bytes))
+    elements = ptx__materialize_address(k, site, &index);
+    if (elements.kind == PTX__IMM) { /* the sum wraps at the address's width */
+        if ((int64_t)elements.bits > INT64_MAX / bytes || (int64_t)elements.bits < -(INT64_MAX / bytes))
             return PTX__REFUSE(k, PTX_E_RANGE, site, "%lld elements of %u bytes pass 2^63 bytes",
-                               (long long)by.bits, bytes);
-        by.bits *= bytes;
-        if (ptx__fact(base.type)->bits == 32) by.bits &= 0xffffffffu;
-        by.type = base.type;
-        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__operand_handle(k, &by));
+                               (long long)elements.bits, bytes);
+        elements.bits *= bytes;
+        if (ptx__fact(base.type)->bits == 32) elements.bits &= 0xffffffffu;
+        elements.type = base.type;
+        return ptx_op2_(k, site, PTX_ADD, 0, address, ptx__operand_handle(k, &elements));
     }
     if (base.kind != PTX__REG)
         return PTX__REFUSE(k, PTX_E_HANDLE, site, "an index in a register behind %s: only ptx_off goes there",
                            ptx__describe(base));
-    if (by.kind != PTX__IMM_FLOAT && !ptx__require_own(k, site, by, "the index")) return ptx__none();
-    if (by.space && base.space)
+    if (elements.kind != PTX__IMM_FLOAT && !ptx__require_own(k, site, elements, "the index"))
+        return ptx__none();
+    if (elements.space && base.space)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site,
                            "the index is an address itself: ptx_ptr(x, PTX_GENERIC) is its number");
-    width = ptx__fact(by.type)->bits;
-    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> by.type & 1) || width > ptx__fact(base.type)->bits)
+    width = ptx__fact(elements.type)->bits;
+    if (!((PTX__I32 | PTX__I64 | PTX__B32_64) >> elements.type & 1) || width > ptx__fact(base.type)->bits)
         return PTX__REFUSE(k, PTX_E_TYPE, site,
                            "an index is an integer of 32 bits, or of the %u of its address; this is %s%s",
-                           ptx__fact(base.type)->bits, ptx__describe(by),
-                           ptx__conversion_hint(by, PTX_U32).s);
+                           ptx__fact(base.type)->bits, ptx__describe(elements),
+                           ptx__conversion_hint(elements, PTX_U32).s);
     if (width < ptx__fact(base.type)->bits) { /* s32 is sign-extended, others are zero-extended */
-        if (by.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
+        if (elements.type != PTX_S32) index = ptx__with_type(index, PTX_U32);
         sum = ptx_op3_(k, site, PTX_MAD, PTX_WIDE, index, ptx_imm(bytes),
-                       ptx_as(address, by.type == PTX_S32 ? PTX_S64 : PTX_U64));
+                       ptx_as(address, elements.type == PTX_S32 ? PTX_S64 : PTX_U64));
         return ptx_as(sum, (ptx_type)base.type);
     }
-    if (by.space == 0) index = ptx__with_type(index, base.type);
+    if (elements.space == 0) index = ptx__with_type(index, base.type);
     return ptx_op3_(k, site, PTX_MAD, PTX_LO, index, ptx_imm(bytes), address);
 }
 
@@ -6751,7 +6760,8 @@ PTX__RARE_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special whi
     if (special->sm > ptx__sm(k))
         return PTX__REFUSE(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
                            special->sm, k->m->target_name);
-    if (!ptx__needs_version(k, site, special->name, -1, special->version) || !ptx__unguarded(k, site, "mov"))
+    if (!ptx__require_version(k, site, special->name, -1, special->version)
+        || !ptx__unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
 }
@@ -6785,7 +6795,7 @@ PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, i
 static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
 
 /* Parse the number at *p, after a '$', and advance *p past it. Returns -1 if there is none. */
-static int ptx__placeholder(const char **p) {
+static int ptx__parse_placeholder(const char **p) {
     int n = -1;
     while (**p >= '0' && **p <= '9' && n < 1000) n = (n < 0 ? 0 : n) * 10 + (*(*p)++ - '0');
     return n;
@@ -6805,7 +6815,7 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         unsigned which;
         if (*p != '$' || *++p == '$') continue;
         dollar = p - 1;
-        which = (unsigned)ptx__placeholder(&p);
+        which = (unsigned)ptx__parse_placeholder(&p);
         if (which >= n + results) { /* or no number: (unsigned)-1 */
             p = dollar;
             break;
@@ -6883,7 +6893,7 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
                   text);
     if (!text || strlen(text) > 200 || strpbrk(text, "\"\\$\n"))
         ptx__fail(k, PTX_E_ARGUMENT, site, "a pragma is a text of at most 200 characters");
-    if (!ptx__ready(k) || !ptx__needs_version(k, site, known[i], -1, since[i])) return;
+    if (!ptx__ready(k) || !ptx__require_version(k, site, known[i], -1, since[i])) return;
     snprintf(line, sizeof line, ".pragma \"%.200s\";", text);
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, line, 0, NULL, 0, NULL, NULL);
 }
@@ -6929,11 +6939,11 @@ PTX__RARE void ptx__call_head(ptx__line *line, unsigned result, unsigned n, cons
                            ptx__bits_of(v[i]), i, first + i);
     if (result) ptx__append_format(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
-/* End a call: its argument list, `behind` (the prototype of an indirect call), the load of its result. */
-PTX__RARE void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *behind) {
+/* End a call: its argument list, `suffix` (the prototype of an indirect call), the load of its result. */
+PTX__RARE void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *suffix) {
     unsigned i;
     for (i = 0; i < n; i++) ptx__append_format(line, i ? ", $$a%u" : "$$a%u", i);
-    ptx__append_format(line, ")%s;", behind);
+    ptx__append_format(line, ")%s;", suffix);
     if (result) ptx__append_format(line, " ld.param.b%u $0, [$$r];", (unsigned)ptx__fact(result)->bits);
     ptx__append_format(line, " }");
 }
@@ -7199,7 +7209,7 @@ PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_
                                            char *signature, unsigned *sources) {
     unsigned results;
     if ((unsigned)op < PTX__OP_COUNT && at
-        && ptx__expand_signature(ptx__rows[k->m->first[op]].sig, 1, 0, signature, &results, sources)
+        && ptx__expand_signature(ptx__rows[k->m->first_row[op]].sig, 1, 0, signature, &results, sources)
         && (signature = strstr(signature, "=[d{")) != NULL)
         return signature;
     ptx__fail(k, PTX_E_ARGUMENT, site,
@@ -7235,7 +7245,7 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
     }
     if (used != n)
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u value%s behind the texture, %u given",
-                  ptx__rows[k->m->first[op]].name, used, used == 1 ? "" : "s", n);
+                  ptx__rows[k->m->first_row[op]].name, used, used == 1 ? "" : "s", n);
     else
         ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
 }
@@ -7284,7 +7294,7 @@ PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
         return;
     }
     for (i = 0; i < n; i++) list[count++] = values[i];
-    if (!(ptx__types_of(&ptx__rows[k->m->first[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
+    if (!(ptx__types_of(&ptx__rows[k->m->first_row[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
     ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
 }
 
@@ -7348,7 +7358,7 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     if (!shape->row || shape->op != (uint32_t)op || shape->type != (uint32_t)a_type) {
         shape->op = (uint32_t)op, shape->type = (uint32_t)a_type, shape->row = NULL;
         if ((unsigned)op < PTX__OP_COUNT)
-            shape->row = ptx__mma_row(&ptx__rows[k->m->first[op]], op, a_type, shape->count);
+            shape->row = ptx__mma_row(&ptx__rows[k->m->first_row[op]], op, a_type, shape->count);
     }
     count = shape->count, row = shape->row;
     if (!row)
@@ -7454,17 +7464,17 @@ PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
 
 PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
     if (!ptx__ready(k) || !ptx__label_ok(k, site, label) || !ptx__no_guard(k, site, "a label")) return;
-    if (k->labels.at[label.index].at)
+    if (k->labels.at[label.index].position)
         ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
     if (!ptx__ready(k) || !ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
-    k->labels.at[label.index].at = (uint32_t)k->ins.count;
+    k->labels.at[label.index].position = (uint32_t)k->ins.count;
     k->labels.at[label.index].site = ptx__site(k, site);
 }
 
 static void ptx__jump(ptx_kernel *k, const char *site, uint32_t form, ptx_label label) {
     if (!ptx__commit_other(k, site, PTX__I_BRANCH, form, label.index)) return;
     k->labels.at[label.index].uses++;
-    k->labels.at[label.index].used = site;
+    k->labels.at[label.index].branch_site = site;
 }
 PTXGEN_API void ptx_bra_(ptx_kernel *k, const char *site, ptx_label label) {
     uint32_t form;
@@ -7503,7 +7513,7 @@ static ptx__scope *ptx__open_scope(ptx_kernel *k, const char *site, unsigned kin
     memset(s, 0, sizeof *s);
     s->site = ptx__site(k, site);
     s->kind = kind;
-    s->again = ptx_label_new_(k, site);
+    s->head = ptx_label_new_(k, site);
     s->next = ptx_label_new_(k, site);
     s->done = ptx_label_new_(k, site);
     return ptx__ready(k) ? s : NULL;
@@ -7565,10 +7575,10 @@ PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
             v = ptx_get_(k, site, s.counter);
             v = ptx_op2_(k, site, PTX_ADD, 0, v, s.step);
             ptx_set_(k, site, s.counter, v);
-            ptx_bra_(k, site, s.again);
+            ptx_bra_(k, site, s.head);
         }
     }
-    if (s.kind == PTX__S_LOOP && ptx__falls_through(k)) ptx_bra_(k, site, s.again);
+    if (s.kind == PTX__S_LOOP && ptx__falls_through(k)) ptx_bra_(k, site, s.head);
     if (s.kind != PTX__S_IF) ptx_place_(k, site, s.done);
     if (ptx__ready(k)) k->labels.at[s.next.index].closed = k->labels.at[s.done.index].closed = 1;
 }
@@ -7576,8 +7586,8 @@ PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
 PTXGEN_API void ptx_loop_(ptx_kernel *k, const char *site) {
     ptx__scope *s = ptx__open_scope(k, site, PTX__S_LOOP);
     if (!s) return;
-    s->next = s->again;
-    ptx_place_(k, site, s->again);
+    s->next = s->head;
+    ptx_place_(k, site, s->head);
 }
 
 PTXGEN_API void ptx_while_(ptx_kernel *k, const char *site, ptx_val p) {
@@ -7631,7 +7641,7 @@ PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, p
     if (!s) return ptx__none();
     s->counter = counter;
     s->step = step;
-    ptx_place_(k, site, s->again);
+    ptx_place_(k, site, s->head);
     i = ptx_get_(k, site, counter);
     p = ptx_op2_(k, site, PTX_SETP, PTX_LT, i, limit);
     if (!ptx__ready(k)) return ptx__none();
@@ -7681,7 +7691,7 @@ PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, u
     if (!s) return;
     for (i = 0; i < n; i++) labels[i] = ptx_label_new_(k, site);
     if (!ptx__ready(k)) return;
-    s->again = labels[0];
+    s->head = labels[0];
     s->cases = n;
     ptx_brx_(k, site, index, n, labels, s->next);
 }
@@ -7695,7 +7705,7 @@ PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
         ptx__fail(k, PTX_E_SCOPE, site, "case %ld outside of a switch that has it",
                   i == UINT32_MAX ? -1L : (long)i);
     if (!ptx__ready(k)) return;
-    label = s->again;
+    label = s->head;
     label.index += i;
     if (i == UINT32_MAX) label = s->next;
     if (ptx__falls_through(k)) ptx_bra_(k, site, s->done);
@@ -7705,17 +7715,17 @@ PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
 /* Close a switch. Cases that were not written go to the default, or past the switch if there is none. */
 PTX__RARE void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s) {
     uint32_t i, missing = 0;
-    ptx_label label = s->again;
-    int open = !ptx__ready(k) || k->labels.at[s->next.index].at == 0;
+    ptx_label label = s->head;
+    int open = !ptx__ready(k) || k->labels.at[s->next.index].position == 0;
     for (i = 0; i < s->cases && ptx__ready(k); i++)
-        if (!k->labels.at[s->again.index + i].at) missing++;
+        if (!k->labels.at[s->head.index + i].position) missing++;
     if (!ptx__ready(k)) return;
     if (missing && !open) {
         if (ptx__falls_through(k)) ptx_bra_(k, site, s->done);
     }
     for (i = 0; i < s->cases && ptx__ready(k); i++) {
-        label.index = s->again.index + i;
-        if (!k->labels.at[label.index].at) ptx_place_(k, site, label);
+        label.index = s->head.index + i;
+        if (!k->labels.at[label.index].position) ptx_place_(k, site, label);
     }
     if (missing && !open) ptx_bra_(k, site, s->next);
     if (open) ptx_place_(k, site, s->next);
@@ -7753,18 +7763,21 @@ typedef struct ptx__graph {
     uint32_t *block_of_label, *order; /* order: position in reverse postorder -> block */
     uint32_t *first_predecessor,
         *predecessor;            /* those of block b: from first_predecessor[b] to below that of b + 1 */
-    uint32_t bias[PTX__CLASSES]; /* slot, the number of a register among all: its word + bias of its class */
+    uint32_t bias[PTX__REGISTER_CLASSES]; /* number of a register among all: its word + bias of its class */
     uint32_t registers;
     uint32_t *block_of_boundary; /* number of instructions before that are not plain -> block */
-    uint32_t *checked;           /* slot -> block + 1 in which a use was last checked */
-    uint32_t *assignments; /* slot -> its list in module.references, index + 1; NULL if no check needs it */
+    uint32_t *checked;           /* register -> block + 1 in which a use was last checked */
+    uint32_t *assignments;       /* register -> its list in module.references, index + 1; NULL: not needed */
     uint32_t *special, prefetch; /* see ptx__divide_blocks and ptx__special_at */
     uint32_t *stack, *mark;      /* scratch: a word for each block */
     /* Postdominators. The virtual exit is node number `blocks`. post_number 0: no path to an exit. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
 
-static uint32_t ptx__slot(const ptx__graph *g, uint32_t word) { return g->bias[PTX__TAG(word)] + word; }
+/* The number of a register among all of the kernel. */
+static uint32_t ptx__register_number(const ptx__graph *g, uint32_t word) {
+    return g->bias[PTX__TAG(word)] + word;
+}
 
 static const uint32_t *ptx__next_operand(const uint32_t *w) { return w + 1 + 2 * PTX__IS_LONG(*w); }
 /* The source operands of an instruction, up to *end. */
@@ -7797,7 +7810,7 @@ static uint32_t ptx__definition_block(const ptx_kernel *k, const ptx__graph *g, 
 }
 /* The defining instruction of a value; NULL if it is not a register, or a variable that is set again. */
 static const ptx__ins *ptx__defining_instruction(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
-    return PTX__TAG(word) < PTX__CLASSES && !g->assignments[ptx__slot(g, word)]
+    return PTX__TAG(word) < PTX__REGISTER_CLASSES && !g->assignments[ptx__register_number(g, word)]
                ? &k->ins.at[ptx__definition_of_register(k, word)->instruction]
                : NULL;
 }
@@ -7817,7 +7830,7 @@ PTX__RARE uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, 
         *at += (uint32_t)(ptx__next_operand(operand) - operand);
         word = operand[PTX__TAG(*operand) == PTX__W_MEM];
         if (PTX__TAG(word) == PTX__W_PRED_NOT) return PTX__PREDICATE(word);
-        if (PTX__TAG(word) < PTX__CLASSES) return word;
+        if (PTX__TAG(word) < PTX__REGISTER_CLASSES) return word;
     }
     return 0;
 }
@@ -7896,7 +7909,7 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int with_assignments) {
     size_t blocks = (size_t)k->boundaries + 1, registers = 0, need;
     uint32_t *s;
     int c;
-    for (c = 0; c < PTX__CLASSES; c++) {
+    for (c = 0; c < PTX__REGISTER_CLASSES; c++) {
         g->bias[c] = (uint32_t)registers - PTX__WORD(c, 0);
         registers += k->registers[c];
     }
@@ -7968,7 +7981,7 @@ static void ptx__fill_predecessors(ptx__graph *g) {
 /* Number the dominator tree: a dominates b if a.in <= b.in < a.out. `out` holds the subtree's size first. */
 static void ptx__number_dominators(ptx__graph *g) {
     ptx__block *block = g->block;
-    uint32_t *place = g->predecessor + 2 * (size_t)g->blocks; /* block -> next free number in its interval */
+    uint32_t *next_number = g->predecessor + 2 * (size_t)g->blocks; /* block -> next one in its interval */
     uint32_t i;
     for (i = 0; i < g->reached; i++) block[g->order[i]].out = 1;
     for (i = g->reached; i-- > 1;) block[block[g->order[i]].idom].out += block[g->order[i]].out;
@@ -7977,10 +7990,10 @@ static void ptx__number_dominators(ptx__graph *g) {
         if (i == 0)
             b->in = 0;
         else {
-            b->in = place[b->idom];
-            place[b->idom] += b->out;
+            b->in = next_number[b->idom];
+            next_number[b->idom] += b->out;
         }
-        place[g->order[i]] = b->in + 1;
+        next_number[g->order[i]] = b->in + 1;
         b->out += b->in;
     }
 }
@@ -8122,26 +8135,26 @@ static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* Add instruction i of block b to the list of a variable's assignments. Its declaration is not listed. */
-static void ptx__add_assignment(ptx_kernel *k, ptx__graph *g, uint32_t slot, uint32_t i, uint32_t b) {
+static void ptx__add_assignment(ptx_kernel *k, ptx__graph *g, uint32_t number, uint32_t i, uint32_t b) {
     ptx_module *m = k->m;
     ptx__reference assignment;
-    if (g->assignments[slot] && m->references.at[g->assignments[slot] - 1].instruction == i) return;
+    if (g->assignments[number] && m->references.at[g->assignments[number] - 1].instruction == i) return;
     if (!PTX__ROOM_FOR_ONE(m, m->references)) return;
     assignment.instruction = i;
     assignment.block = b;
-    assignment.next = g->assignments[slot];
+    assignment.next = g->assignments[number];
     m->references.at[m->references.count++] = assignment;
-    g->assignments[slot] = (uint32_t)m->references.count;
+    g->assignments[number] = (uint32_t)m->references.count;
 }
 
 /* Whether the definition of a register dominates block b, whose instruction i reads or sets it. */
 static int ptx__is_defined(ptx_kernel *k, ptx__graph *g, uint32_t word, uint32_t i, uint32_t b,
                            int is_assignment) {
-    const uint32_t slot = ptx__slot(g, word);
+    const uint32_t number = ptx__register_number(g, word);
     uint32_t in, home;
-    if (is_assignment && g->assignments) ptx__add_assignment(k, g, slot, i, b);
-    if (g->checked[slot] == b + 1) return 1;
-    g->checked[slot] = b + 1;
+    if (is_assignment && g->assignments) ptx__add_assignment(k, g, number, i, b);
+    if (g->checked[number] == b + 1) return 1;
+    g->checked[number] = b + 1;
     home = ptx__definition_block(k, g, word);
     in = g->block[b].in;
     return g->block[home].in <= in && in < g->block[home].out;
@@ -8164,10 +8177,10 @@ static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: calls --
-   `bears` is the highest level (see uniformity) of a block in which an instruction may stand. That of a call
-   is the lowest of the callee's instructions; it is computed once a function, see ptx__find_recursion. */
+   The highest level (see uniformity) of a block in which an instruction may stand: for a call, it is the
+   lowest of the callee's instructions; it is computed once a function, see ptx__find_recursion. */
 
-static void ptx__learn(ptx_kernel *k);
+static void ptx__find_highest_level(ptx_kernel *k);
 
 /* The function that instruction i calls; PTX__ANY_CALLEE for an indirect call. */
 static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
@@ -8182,8 +8195,9 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
     return k->calls.count ? k->calls.at[2 * low + 1] : PTX__ANY_CALLEE;
 }
 
-/* `bears` of a call; of an indirect call, the lowest of all functions whose address was taken. */
-static unsigned ptx__call_bears(const ptx_kernel *k, uint32_t i) {
+/* The highest level of a block in which a call may stand; for an indirect call, the lowest of all functions
+   whose address was taken. */
+static unsigned ptx__call_level(const ptx_kernel *k, uint32_t i) {
     const uint32_t callee = ptx__callee(k, i), any = callee == PTX__ANY_CALLEE;
     const uint32_t end = any ? k->m->used : callee + 1;
     unsigned least = PTX__CLASS_LANE;
@@ -8191,14 +8205,14 @@ static unsigned ptx__call_bears(const ptx_kernel *k, uint32_t i) {
     for (j = any ? 0 : callee; j < end; j++) {
         ptx_kernel *other = k->m->kernels.at[j];
         if (any && !other->address_taken) continue;
-        ptx__learn(other);
-        if (other->bears < least) least = other->bears;
+        ptx__find_highest_level(other);
+        if (other->highest_level < least) least = other->highest_level;
     }
     return least;
 }
 
 /* The highest level of a block in which an instruction may stand. 'G': a barrier for a number of warps. */
-static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
+static unsigned ptx__highest_level(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
     switch (form->collective) {
@@ -8209,24 +8223,25 @@ static unsigned ptx__bears(const ptx_kernel *k, const ptx__ins *ins) {
     case PTX__COLLECTIVE_MEMBERS: /* a full mask is for the warp; any other is taken as right */
         return ins->count >= 3 && PTX__IS_INTEGER(end[-3]) && end[-2] == 0xffffffffu ? PTX__CLASS_WARP
                                                                                      : PTX__CLASS_LANE;
-    case PTX__COLLECTIVE_CALL: return ptx__call_bears(k, (uint32_t)(ins - k->ins.at));
+    case PTX__COLLECTIVE_CALL: return ptx__call_level(k, (uint32_t)(ins - k->ins.at));
     default: return PTX__CLASS_LANE;
     }
 }
 
-/* Compute k->bears and, before it, that of the functions that k calls. A recursive call counts as no call. */
-PTX__RARE void ptx__learn(ptx_kernel *k) {
+/* Compute k->highest_level and, before it, that of the functions that k calls. A recursive call counts as no
+   call. */
+PTX__RARE void ptx__find_highest_level(ptx_kernel *k) {
     uint32_t i;
-    if (k->known) return;
-    k->known = 1;
-    k->bears = PTX__CLASS_LANE;
+    if (k->level_known) return;
+    k->level_known = 1;
+    k->highest_level = PTX__CLASS_LANE;
     for (i = 0; i < k->ins.count; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = ptx__form_of(k, ins);
-        unsigned bears;
+        unsigned level;
         if (ins->kind != PTX__I_PLAIN || !form->collective) continue;
-        bears = ptx__bears(k, ins);
-        if (bears < k->bears) k->bears = bears;
+        level = ptx__highest_level(k, ins);
+        if (level < k->highest_level) k->highest_level = level;
     }
 }
 
@@ -8265,7 +8280,7 @@ typedef struct ptx__uniformity {
     ptx_kernel *k;
     ptx__graph *g;
     ptx__uniform *value;             /* facts of the needed registers; value[0] stands for all others */
-    uint32_t *index;                 /* slot -> index in value; 0: not needed */
+    uint32_t *index;                 /* register -> index in value; 0: not needed */
     uint32_t *level, *branch;        /* block -> its level; the branch that raised it, + 1 */
     uint32_t *raised, pass;          /* block -> the last pass that raised its level; the current pass */
     uint32_t *condition;             /* block -> the class of its branch's condition so far */
@@ -8282,18 +8297,18 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     ptx_module *m = k->m;
     size_t blocks = g->blocks + 1, words = k->ins.count / 32 + 1, zeroes = 6 * blocks + words, level, b;
     uint32_t *s;
-    m->uniform.count = m->spread.count = 0;
-    if (!PTX__ROOM(m, m->uniform, g->registers + 1)) return 0;
-    if (!PTX__ROOM(m, m->spread, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers))
+    m->value_facts.count = m->analysis_words.count = 0;
+    if (!PTX__ROOM(m, m->value_facts, g->registers + 1)) return 0;
+    if (!PTX__ROOM(m, m->analysis_words, zeroes + PTX__CLASS_LANE * blocks + k->marked.count + g->registers))
         return 0;
-    s = m->spread.at;
+    s = m->analysis_words.at;
     memset(s, 0, zeroes * sizeof *s);
     memset(g->checked, 0, g->registers * sizeof *g->checked);
-    memset(m->uniform.at, 0, sizeof *m->uniform.at);
-    m->uniform.count = 1;
+    memset(m->value_facts.at, 0, sizeof *m->value_facts.at);
+    m->value_facts.count = 1;
     u->k = k;
     u->g = g;
-    u->value = m->uniform.at;
+    u->value = m->value_facts.at;
     u->index = g->checked; /* reused: definitions are checked */
     u->level = s, s += blocks;
     u->branch = s, s += blocks;
@@ -8314,17 +8329,17 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
 
 /* The facts of a register; of one that is not needed, value[0], which has class CLUSTER. */
 static ptx__uniform *ptx__uniform_of(ptx__uniformity *u, uint32_t word) {
-    return &u->value[u->index[ptx__slot(u->g, word)]];
+    return &u->value[u->index[ptx__register_number(u->g, word)]];
 }
 
 static void ptx__mark_register(ptx__uniformity *u, uint32_t word, uint32_t *depth) {
-    uint32_t slot;
+    uint32_t number;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (PTX__TAG(word) >= PTX__CLASSES) return;
-    slot = ptx__slot(u->g, word);
-    if (u->index[slot]) return;
-    u->index[slot] = (uint32_t)u->k->m->uniform.count++;
-    memset(&u->value[u->index[slot]], 0, sizeof *u->value);
+    if (PTX__TAG(word) >= PTX__REGISTER_CLASSES) return;
+    number = ptx__register_number(u->g, word);
+    if (u->index[number]) return;
+    u->index[number] = (uint32_t)u->k->m->value_facts.count++;
+    memset(&u->value[u->index[number]], 0, sizeof *u->value);
     u->work[(*depth)++] = word;
 }
 static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t b, uint32_t *depth) {
@@ -8343,7 +8358,7 @@ static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
         const uint32_t word = u->work[--depth];
         ptx__mark_sources(u, ptx__definition_of_register(u->k, word)->instruction,
                           ptx__definition_block(u->k, u->g, word), &depth);
-        for (at = u->g->assignments[ptx__slot(u->g, word)]; at; at = references[at - 1].next)
+        for (at = u->g->assignments[ptx__register_number(u->g, word)]; at; at = references[at - 1].next)
             ptx__mark_sources(u, references[at - 1].instruction, references[at - 1].block, &depth);
     }
 }
@@ -8384,7 +8399,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
             const ptx__block *block = &g->block[b = g->post_order[i]];
             const uint32_t guard = PTX__PREDICATE(block->guard), stop = g->post_depth[g->post_idom[b]];
             int depends = round > 16; /* then mark all that are left */
-            if (!block->guard || (u->matters[b] && u->index[ptx__slot(g, guard)])) continue;
+            if (!block->guard || (u->matters[b] && u->index[ptx__register_number(g, guard)])) continue;
             for (e = 0; e < 2; e++) {
                 s = block->next[e];
                 depends |= s && g->post_number[s - 1] && g->post_depth[nearest[s - 1]] > stop;
@@ -8408,7 +8423,7 @@ static unsigned ptx__class_of_rows(uint32_t threads) {
 
 /* The class of a special register: that of the table, or a lower one by the declared block and cluster. */
 PTX__RARE unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
-    const uint32_t *need = k->need;
+    const uint32_t *need = k->required_block;
     if (which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
         return PTX__CLASS_CLUSTER;
     if (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
@@ -8447,7 +8462,7 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint3
         }
         if (!depth) break;
     }
-    for (at = g->assignments[ptx__slot(g, word)]; at; at = u->k->m->references.at[at - 1].next) {
+    for (at = g->assignments[ptx__register_number(g, word)]; at; at = u->k->m->references.at[at - 1].next) {
         by = u->k->m->references.at[at - 1].block;
         if (g->mark[by] && u->level[by] > x->level)
             x->level = (uint8_t)u->level[by], x->branch = u->branch[by];
@@ -8457,12 +8472,12 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint3
 /* The facts of a register as instruction i of block b reads it. A set earlier in b decides the class of a
    variable; otherwise a level above that of b raises it (temporal divergence). */
 static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
-    const uint32_t slot = ptx__slot(u->g, word);
-    ptx__uniform *of = &u->value[u->index[slot]], x = *of;
+    const uint32_t number = ptx__register_number(u->g, word);
+    ptx__uniform *of = &u->value[u->index[number]], x = *of;
     const int is_last = x.last_set > u->g->block[b].first && x.last_set <= i;
     of->read = 1;
     if (is_last) x.class_ = x.last_class, x.root = x.last_root;
-    if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->assignments[slot])
+    if (!is_last && x.level > u->level[b] && x.level > x.class_ && u->g->assignments[number])
         ptx__limit_level(u, word, b, &x);
     if (!is_last && x.level > u->level[b] && x.level > x.class_) x.class_ = x.level, x.root = x.branch;
     if (x.asserted && x.class_ >= x.asserted) x.class_ = (uint8_t)(x.asserted - 1);
@@ -8474,7 +8489,7 @@ static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, ui
     const int memory = PTX__TAG(*w) == PTX__W_MEM;
     uint32_t word = memory ? w[1] : *w;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
-    if (PTX__TAG(word) < PTX__CLASSES) return ptx__read_register(u, word, i, b);
+    if (PTX__TAG(word) < PTX__REGISTER_CLASSES) return ptx__read_register(u, word, i, b);
     x.root = i + 1;
     if (PTX__IS_INTEGER(word)) x.zeros = ptx__low_zeros(w[1]);
     if (memory && PTX__TAG(word) == PTX__W_PARAM && u->k->function)
@@ -8483,7 +8498,7 @@ static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, ui
         x.class_ = (uint8_t)ptx__special_class(u->k, PTX__INDEX(word));
         if (PTX__INDEX(word) == PTX_TID_X) x.tid = PTX__TID_WARP | PTX__TID_GROUP | PTX__TID_SELF;
         if (PTX__INDEX(word) == PTX_NTID_X && ptx__most_threads(u->k))
-            x.zeros = ptx__low_zeros(u->k->need[0] ? u->k->need[0] : u->k->max_threads);
+            x.zeros = ptx__low_zeros(u->k->required_block[0] ? u->k->required_block[0] : u->k->max_threads);
     }
     return x;
 }
@@ -8512,13 +8527,16 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
     const int number = PTX__IS_INTEGER(*w), above = where == PTX__MORE || where == (PTX__EQUAL | PTX__LESS);
     uint64_t n = number ? w[1] | (uint64_t)w[2] << 32 : 0, rows = 1;
     unsigned class_ = x[0].tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, c;
-    if (k->need[1] * k->need[2] > 1 && (c = ptx__class_of_rows(k->need[0])) > class_) class_ = c;
+    if (k->required_block[1] * k->required_block[2] > 1
+        && (c = ptx__class_of_rows(k->required_block[0])) > class_)
+        class_ = c;
     if (op == PTX_SETP) {
         if (where == PTX__EQUAL || where == (PTX__LESS | PTX__MORE) || (above && !number))
             return PTX__CLASS_LANE;
         rows = number ? n + (above ? 1u : 0u) : (uint64_t)1 << x[1].zeros;
         if (x[1].class_ > class_) class_ = x[1].class_;
-        if (number && x[0].tid & PTX__TID_SELF && !x[0].shift && k->need[0] && rows >= k->need[0])
+        if (number && x[0].tid & PTX__TID_SELF && !x[0].shift && k->required_block[0]
+            && rows >= k->required_block[0])
             return PTX__CLASS_CLUSTER; /* all threads are below it */
     } else if (!number)
         return PTX__CLASS_LANE;
@@ -8634,10 +8652,10 @@ static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
     for (; w < end; w++) {
         ptx__uniform *x;
         int variable, read;
-        if (PTX__TAG(*w) >= PTX__CLASSES) continue;
+        if (PTX__TAG(*w) >= PTX__REGISTER_CLASSES) continue;
         x = ptx__uniform_of(u, *w);
         if (x == u->value) continue;
-        variable = u->g->assignments[ptx__slot(u->g, *w)] != 0;
+        variable = u->g->assignments[ptx__register_number(u->g, *w)] != 0;
         read = variable && x->read;
         if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= read;
         if (u->raised[b] == u->pass || u->level[b] > x->level) again |= read;
@@ -8775,25 +8793,25 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
                                        "ptx_warp_uniform"};
     ptx_kernel *k = u->k;
     const ptx__ins *ins = &k->ins.at[i], *branch;
-    const unsigned bears = ptx__bears(k, ins);
+    const unsigned highest = ptx__highest_level(k, ins);
     char root[360];
     if (ins->guard) {
         ptx__uniform guard = ptx__read_register(u, PTX__PREDICATE(ins->guard), i, b);
-        if (guard.class_ > bears) {
+        if (guard.class_ > highest) {
             ptx__describe_root(k, guard.root, root, sizeof root);
             return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for %s together, but its guard depends on %s",
-                              ptx__mnemonic(k, ins), together[bears], root);
+                              ptx__mnemonic(k, ins), together[highest], root);
         }
     }
-    if (u->level[b] <= bears) return PTX_E_NONE;
+    if (u->level[b] <= highest) return PTX_E_NONE;
     branch = &k->ins.at[u->branch[b] - 1];
     ptx__describe_root(k, u->condition_root[ptx__block_of(u->g, u->branch[b] - 1)], root, sizeof root);
     return ptx__fault(k, PTX_E_DIVERGENT, i,
                       "%s is for %s together, but only some come here%s: the condition at %s depends on "
                       "%s; where it is the same for all of them, say so with %s",
-                      ptx__mnemonic(k, ins), together[bears],
+                      ptx__mnemonic(k, ins), together[highest],
                       branch->kind == PTX__I_LEAVE ? ", others have left" : "", ptx__site(k, branch->site),
-                      root, assert_[bears]);
+                      root, assert_[highest]);
 }
 
 /* Check that a barrier's number and its count of threads are uniform among the threads that it is for. */
@@ -8807,7 +8825,7 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     if (form->collective != PTX__COLLECTIVE_BLOCK) return PTX_E_NONE;
     for (; w < end && (*slot == 'F' || *slot == 'G'); w = ptx__next_operand(w), slot++) {
         ptx__uniform x = ptx__operand_class(u, w, i, b);
-        if (x.class_ > ptx__bears(k, ins)) {
+        if (x.class_ > ptx__highest_level(k, ins)) {
             ptx__describe_root(k, x.root, root, sizeof root);
             return ptx__fault(
                 k, PTX_E_DIVERGENT, i,
@@ -8976,7 +8994,7 @@ static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
         if (!global && form->asked & PTX__M_GLOBAL & ~PTX__FAMILY) continue;
         for (slot = k->m->chars.at + form->slots; w < end; w = ptx__next_operand(w), slot += *slot != 0) {
             while (*slot == '}' || *slot == ']') slot++;
-            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES
+            if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__REGISTER_CLASSES
                 && ptx__check_address(k, g, i, w + 1, *slot ? *slot : 'm'))
                 return k->m->error.code;
         }
@@ -9103,10 +9121,10 @@ PTX__RARE unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) 
     uint32_t at, word;
     unsigned found = 0;
     for (at = 0; (word = ptx__next_register(p->k, ins, 1, &at)) != 0;)
-        found |= p->about[ptx__slot(p->g, word)] == 2 * p->count;
+        found |= p->about[ptx__register_number(p->g, word)] == 2 * p->count;
     for (at = 0; (word = ptx__next_register(p->k, ins, 0, &at)) != 0;)
-        if (p->about[ptx__slot(p->g, word)] >> 1 == p->count)
-            found |= p->about[ptx__slot(p->g, word)] & 1 ? 6u : 5u;
+        if (p->about[ptx__register_number(p->g, word)] >> 1 == p->count)
+            found |= p->about[ptx__register_number(p->g, word)] & 1 ? 6u : 5u;
     return found;
 }
 
@@ -9144,15 +9162,15 @@ PTX__RARE uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uin
     }
 }
 
-/* Solve the problem for each set, up to 32. marks: slot -> 2 n for an accumulator of set n, 2 n + 1 for a
+/* Solve the problem for each set, up to 32. marks: register -> 2 n for an accumulator of set n, 2 n + 1 for a
    fragment of A. */
 PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
     uint32_t i, at, word, *marks, set = 0;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_MMA & 1)) return PTX_E_NONE;
-    k->m->spread.count = 0;
-    if (!PTX__ROOM(k->m, k->m->spread, g->registers)) return k->m->error.code;
-    marks = k->m->spread.at;
+    k->m->analysis_words.count = 0;
+    if (!PTX__ROOM(k->m, k->m->analysis_words, g->registers)) return k->m->error.code;
+    marks = k->m->analysis_words.at;
     memset(marks, 0, g->registers * sizeof *marks);
     p.k = k, p.g = g, p.effects = 0, p.about = marks;
     for (i = 0; i < k->ins.count && set < 32; i++) {
@@ -9160,12 +9178,13 @@ PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
         if (ins->kind != PTX__I_PLAIN || ptx__form_of(k, ins)->effect != PTX__EFFECT_MMA) continue;
         at = 0;
         word = ptx__next_register(k, ins, 0, &at);
-        if (!word || marks[ptx__slot(g, word)]) continue;
+        if (!word || marks[ptx__register_number(g, word)]) continue;
         p.count = ++set;
         for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
-            if (PTX__TAG(word) == PTX__W_32) marks[ptx__slot(g, word)] = 2 * set + 1;
-        for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0; marks[ptx__slot(g, word)] = 2 * set)
-            if (marks[ptx__slot(g, word)] == 2 * set)
+            if (PTX__TAG(word) == PTX__W_32) marks[ptx__register_number(g, word)] = 2 * set + 1;
+        for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;
+             marks[ptx__register_number(g, word)] = 2 * set)
+            if (marks[ptx__register_number(g, word)] == 2 * set)
                 return ptx__fault(k, PTX_E_ARGUMENT, i, "one variable is given for two sums of this wgmma");
         if (ptx__solve_forward(&p, ptx__transfer_products, PTX__MMA_NONE | PTX__MMA_UNFENCED))
             return k->m->error.code;
@@ -9216,14 +9235,14 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
     if ((sm > 80 && sm < 90) || sm == 110 || sm >= 120) most = 1536;
     if (sm == 75 || (sm >= 86 && sm <= 88)) blocks = 16;
     if (sm == 89 || sm == 110 || sm >= 120) blocks = 24;
-    if (k->need[0] && threads)
+    if (k->required_block[0] && threads)
         wrong = "ptx_launch_bounds and ptx_require_block exclude each other: .reqntid says it all";
     else if (k->max_registers && k->min_blocks)
         wrong = "ptx_max_registers and the blocks of ptx_launch_bounds both say how many registers "
                 "there are; keep one of them";
     else if (k->cluster[0] && k->max_rank)
         wrong = "ptx_require_cluster and ptx_max_cluster exclude each other: the first says it all";
-    else if (k->blocks_are_clusters && !(k->need[0] && k->cluster[0]))
+    else if (k->blocks_are_clusters && !(k->required_block[0] && k->cluster[0]))
         wrong = "ptx_blocks_are_clusters needs ptx_require_block and ptx_require_cluster";
     if (wrong) ptx__fail(k, PTX_E_LAUNCH_LIMIT, k->site, "%s", wrong);
     threads = ptx__most_threads(k);
@@ -9242,14 +9261,14 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__lives {
     const ptx_kernel *k;
     const ptx__graph *g;
-    uint32_t *mentions; /* slot -> its last use in module.references, + 1; 2 * instruction, + 1 if written */
-    uint32_t *seen, *out;  /* block -> the last register (slot + 1) found live in it; live at its end */
+    uint32_t *mentions; /* register -> last use in module.references, + 1; 2 * instruction, + 1 if written */
+    uint32_t *seen, *out;  /* block -> the last register (its number + 1) found live in it; live at its end */
     uint32_t *begin, *end; /* block -> where the live range of that register begins; one past its end */
     uint32_t *registers, *predicates; /* instruction -> how many more are live than one before */
 } ptx__lives;
 
 PTX__RARE void ptx__add_life(const ptx__lives *l, uint32_t word, uint32_t begin, uint32_t end) {
-    static const uint8_t weights[PTX__CLASSES] = {0, 1, 1, 1, 2, 4, 1};
+    static const uint8_t weights[PTX__REGISTER_CLASSES] = {0, 1, 1, 1, 2, 4, 1};
     uint32_t *change = PTX__TAG(word) == PTX__W_PRED ? l->predicates : l->registers;
     change[begin] += weights[PTX__TAG(word)];
     change[end] -= weights[PTX__TAG(word)];
@@ -9258,7 +9277,7 @@ PTX__RARE void ptx__add_life(const ptx__lives *l, uint32_t word, uint32_t begin,
 PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
     const ptx__graph *g = l->g;
     const ptx__reference *mentions = l->k->m->references.at;
-    const uint32_t id = ptx__slot(g, word) + 1;
+    const uint32_t id = ptx__register_number(g, word) + 1;
     uint32_t *blocks = g->mark, *stack = g->stack, found = 0, depth = 0, x, b, e;
     for (x = l->mentions[id - 1]; x; x = mentions[x - 1].next) { /* from the last to the first */
         const uint32_t i = mentions[x - 1].instruction >> 1;
@@ -9289,9 +9308,9 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
     const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
     uint32_t *s, i, b = 0, at, word, which, registers = 0, predicates = 0;
     ptx__lives l;
-    m->references.count = m->spread.count = 0;
-    if (!PTX__ROOM(m, m->spread, words)) return 0;
-    s = m->spread.at;
+    m->references.count = m->analysis_words.count = 0;
+    if (!PTX__ROOM(m, m->analysis_words, words)) return 0;
+    s = m->analysis_words.at;
     memset(s, 0, words * sizeof *s);
     l.k = k, l.g = g;
     l.mentions = s, s += g->registers;
@@ -9309,12 +9328,12 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
                 if (!PTX__ROOM_FOR_ONE(m, m->references)) return 0;
                 mention.instruction = 2 * i + (!which && !k->ins.at[i].guard);
                 mention.block = b;
-                mention.next = l.mentions[ptx__slot(g, word)];
+                mention.next = l.mentions[ptx__register_number(g, word)];
                 m->references.at[m->references.count++] = mention;
-                l.mentions[ptx__slot(g, word)] = (uint32_t)m->references.count;
+                l.mentions[ptx__register_number(g, word)] = (uint32_t)m->references.count;
             }
     }
-    for (which = 1; which < PTX__CLASSES; which++)
+    for (which = 1; which < PTX__REGISTER_CLASSES; which++)
         for (i = 0; i < k->registers[which]; i++) ptx__find_lives(&l, PTX__WORD(which, i));
     memset(peak, 0, sizeof *peak);
     for (i = 0; i + 1 < count; i++) {
@@ -9343,8 +9362,8 @@ PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
         ptx__fail(k, PTX_E_SCOPE, site, "the scope opened at %s is not closed", site);
     }
     for (i = 0; i < k->labels.count; i++)
-        if (k->labels.at[i].uses && !k->labels.at[i].at)
-            ptx__fail(k, PTX_E_LABEL, k->labels.at[i].used, "the label made at %s is nowhere placed",
+        if (k->labels.at[i].uses && !k->labels.at[i].position)
+            ptx__fail(k, PTX_E_LABEL, k->labels.at[i].branch_site, "the label made at %s is nowhere placed",
                       k->labels.at[i].site);
     if (!k->ins.count) ptx__fail(k, PTX_E_FALL_OFF, k->site, "the kernel is empty; it needs a ptx_ret");
     return k->m->error.code;
@@ -9367,9 +9386,10 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
     return ptx__verify_with(k, &g);
 }
 
-/* Find recursive functions by a depth-first search of the call graph. `reached` is 1 while a function is on
-   the stack and 2 after that; `recursive` is the call, + 1, of a function on the stack or of a recursive one.
-   ptx__learn is called in postorder, so that it does not recurse deeply. Returns whether there are any. */
+/* Find recursive functions by a depth-first search of the call graph. `visit_state` is 1 while a function is
+   on the stack and 2 after that; `recursive` is the call, + 1, of a function on the stack or of a recursive
+   one. ptx__find_highest_level is called in postorder, so that it does not recurse deeply. Returns whether
+   there are any. */
 PTX__RARE int ptx__find_recursion(ptx_module *m) {
     uint32_t i, depth = 0, *stack, taken = 0;
     int found = 0;
@@ -9377,31 +9397,31 @@ PTX__RARE int ptx__find_recursion(ptx_module *m) {
     if (!PTX__ROOM(m, m->scratch, 2 * (size_t)m->used)) return 0;
     stack = m->scratch.at;
     for (i = 0; i < m->used; i++) {
-        m->kernels.at[i]->reached = m->kernels.at[i]->recursive = 0;
+        m->kernels.at[i]->visit_state = m->kernels.at[i]->recursive = 0;
         taken |= m->kernels.at[i]->address_taken;
     }
     for (i = 0; i < m->used || depth;) {
         ptx_kernel *k, *callee;
         uint32_t at;
         if (!depth) {
-            if (!m->kernels.at[i]->reached) stack[depth] = i, stack[depth + 1] = 0, depth += 2;
+            if (!m->kernels.at[i]->visit_state) stack[depth] = i, stack[depth + 1] = 0, depth += 2;
             i++;
             continue;
         }
         k = m->kernels.at[stack[depth - 2]];
         at = stack[depth - 1];
-        k->reached = 1;
+        k->visit_state = 1;
         if (k->recursive || at >= k->calls.count) {
-            k->reached = 2;
+            k->visit_state = 2;
             depth -= 2;
             found |= k->recursive != 0;
-            if (k->function && !k->recursive && !taken) ptx__learn(k);
+            if (k->function && !k->recursive && !taken) ptx__find_highest_level(k);
             continue;
         }
         callee = k->calls.at[at + 1] == PTX__ANY_CALLEE ? NULL : m->kernels.at[k->calls.at[at + 1]];
-        if (callee && !callee->reached)
+        if (callee && !callee->visit_state)
             stack[depth] = callee->index, stack[depth + 1] = 0, depth += 2;
-        else if (callee && (callee->reached == 1 || callee->recursive))
+        else if (callee && (callee->visit_state == 1 || callee->recursive))
             k->recursive = k->calls.at[at] + 1;
         else
             stack[depth - 1] += 2;
@@ -9413,7 +9433,7 @@ PTX__RARE void ptx__verify_calls(ptx_module *m) {
     uint32_t i, changed = 0, calls = 0;
     for (i = 0; i < m->used; i++) {
         if (m->kernels.at[i]->function && !m->kernels.at[i]->verified) changed = 1;
-        m->kernels.at[i]->known = 0;
+        m->kernels.at[i]->level_known = 0;
         calls |= m->kernels.at[i]->calls.count != 0;
     }
     if (!calls) return;
@@ -9535,21 +9555,22 @@ static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
     return p;
 }
 
-/* Extend m->spelt to the highest register of this kernel. A thousand numbers share their leading digits. */
-PTX__RARE int ptx__spell_registers(const ptx_kernel *k) {
+/* Extend m->register_names to the highest register of this kernel. A thousand numbers share their
+   leading digits. */
+PTX__RARE int ptx__format_register_names(const ptx_kernel *k) {
     ptx_module *m = k->m;
     uint32_t c, i, n, length = 2;
     char lead[16] = {'%'}, *to, *end;
-    for (c = 1; c < PTX__CLASSES; c++) {
-        i = (uint32_t)m->spelt[c].count, n = k->registers[c];
+    for (c = 1; c < PTX__REGISTER_CLASSES; c++) {
+        i = (uint32_t)m->register_names[c].count, n = k->registers[c];
         if (i >= n) continue;
-        if (!PTX__ROOM(m, m->spelt[c], n - i)) return 0;
-        m->spelt[c].count = n;
+        if (!PTX__ROOM(m, m->register_names[c], n - i)) return 0;
+        m->register_names[c].count = n;
         lead[1] = ptx__register_letters[c];
         if (i > 999) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
         for (; i < n; i++) {
             if (i && i % 1000 == 0) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
-            to = m->spelt[c].at[i].text;
+            to = m->register_names[c].at[i].text;
             memcpy(to, lead, sizeof lead);
             end = i > 999 ? ptx__last3(to + length, i % 1000) : ptx__digits32(to + 2, i);
             memcpy(end, ", ", 2);
@@ -9561,7 +9582,7 @@ PTX__RARE int ptx__spell_registers(const ptx_kernel *k) {
 
 /* Print a register and ", ". */
 static inline char *ptx__print_listed(const ptx_module *m, char *p, uint32_t word) {
-    const char *text = m->spelt[PTX__TAG(word)].at[PTX__INDEX(word)].text;
+    const char *text = m->register_names[PTX__TAG(word)].at[PTX__INDEX(word)].text;
     memcpy(p, text, 16);
     return p + text[15];
 }
@@ -9578,7 +9599,7 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
     case PTX__W_MEM: {
         const int32_t offset = (int32_t)w[2];
         *p++ = '[';
-        if (PTX__TAG(w[1]) < PTX__CLASSES)
+        if (PTX__TAG(w[1]) < PTX__REGISTER_CLASSES)
             p = ptx__print_listed(m, p, w[1]) - 2;
         else
             p = ptx__string(p, ptx__name_of(k, w[1]));
@@ -9592,7 +9613,7 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
         if (style == PTX__G_BRACES || style == PTX__G_BRACKETS) *p++ = style == PTX__G_BRACES ? '{' : '[';
         if (style == PTX__G_SINK) *p++ = '_';
         for (; left; left--) {
-            if (PTX__TAG(*next) < PTX__CLASSES)
+            if (PTX__TAG(*next) < PTX__REGISTER_CLASSES)
                 p = ptx__print_listed(m, p, *next++);
             else
                 next = ptx__print_other(k, &p, next);
@@ -9615,7 +9636,7 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
         p = ptx__print_listed(m, p + 1, PTX__PREDICATE(word)) - 2;
         break;
     default:
-        if (tag < PTX__CLASSES)
+        if (tag < PTX__REGISTER_CLASSES)
             p = ptx__print_listed(m, p, word) - 2;
         else
             p = ptx__string(p, ptx__name_of(k, word));
@@ -9646,7 +9667,7 @@ PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins
             continue;
         }
         text++;
-        which = ptx__placeholder(&text);
+        which = ptx__parse_placeholder(&text);
         if (which >= ins->results) {
             w += ins->results + 1;
             for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
@@ -9663,14 +9684,15 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
                                      const uint32_t *end) {
     const ptx_module *const m = k->m;
     while (w < end) {
-        if (PTX__TAG(*w) < PTX__CLASSES) /* almost always */
+        if (PTX__TAG(*w) < PTX__REGISTER_CLASSES) /* almost always */
             p = ptx__print_listed(m, p, *w++);
         else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
             p = ptx__digits32(p, w[1]);
             w += 3;
             memcpy(p, ", ", 2);
             p += 2;
-        } else if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__CLASSES && (int32_t)w[2] >= 0) {
+        } else if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__REGISTER_CLASSES
+                   && (int32_t)w[2] >= 0) {
             *p = '[';
             p = ptx__print_listed(m, p + 1, w[1]) - 2;
             *p = '+';
@@ -9680,7 +9702,8 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
             w += 3;
         } else if (*w >> 16 == PTX__GROUP(PTX__G_BRACES, 0) >> 16) {
             uint32_t left = *w++ & 0xffffu;
-            for (*p++ = '{'; left && PTX__TAG(*w) < PTX__CLASSES; left--) p = ptx__print_listed(m, p, *w++);
+            for (*p++ = '{'; left && PTX__TAG(*w) < PTX__REGISTER_CLASSES; left--)
+                p = ptx__print_listed(m, p, *w++);
             for (; left; left--) {
                 char *behind = p;
                 w = ptx__print_other(k, &behind, w);
@@ -9781,7 +9804,9 @@ PTX__RARE char *ptx__print_prototype(const ptx_kernel *k, char *p) {
 
 PTX__RARE char *ptx__print_directives(const ptx_kernel *k, char *p) {
     ptx_module *m = k->m;
-    if (k->need[0]) p = ptx__put(m, p, ".reqntid %u, %u, %u\n", k->need[0], k->need[1], k->need[2]);
+    if (k->required_block[0])
+        p = ptx__put(m, p, ".reqntid %u, %u, %u\n", k->required_block[0], k->required_block[1],
+                     k->required_block[2]);
     if (k->max_registers) p = ptx__put(m, p, ".maxnreg %u\n", k->max_registers);
     if (k->blocks_are_clusters) p = ptx__put(m, p, ".blocksareclusters\n");
     if (k->cluster[0])
@@ -9793,7 +9818,7 @@ PTX__RARE char *ptx__print_directives(const ptx_kernel *k, char *p) {
 }
 
 PTX__RARE char *ptx__print_head(const ptx_kernel *k, char *p) {
-    static const char *const types[PTX__CLASSES] = {"", "pred", "b16", "b32", "b64", "b128", "b8"};
+    static const char *const types[PTX__REGISTER_CLASSES] = {"", "pred", "b16", "b32", "b64", "b128", "b8"};
     char letter[2] = {0, 0};
     ptx_module *m = k->m;
     const char *chars = m->names.at;
@@ -9811,7 +9836,7 @@ PTX__RARE char *ptx__print_head(const ptx_kernel *k, char *p) {
         p = ptx__put(m, p, k->params.count ? "\n)\n" : ")\n");
     }
     p = ptx__put(m, ptx__print_directives(k, p), "{\n");
-    for (c = 1; c < PTX__CLASSES; c++)
+    for (c = 1; c < PTX__REGISTER_CLASSES; c++)
         if (k->registers[c]) {
             letter[0] = ptx__register_letters[c];
             p = ptx__put(m, p, "\t.reg .%s %s%s<%u>;\n", types[c], "%", letter, k->registers[c]);
@@ -9923,13 +9948,13 @@ PTX__RARE uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
         if (ins->kind == PTX__I_BRANCH) return 0; /* an edge of brx */
         for (p = ptx__raw_text(k, ins); *p; p++) lines += *p == '\n';
     }
-    return lines + (k->m->lines && ptx__file_length(ptx__site(k, ins->site)));
+    return lines + (k->m->loc_lines && ptx__file_length(ptx__site(k, ins->site)));
 }
 
 static char *ptx__print_kernel(ptx_kernel *k, char *p) {
     const ptx__ins *ins = k->ins.at, *end = ins + k->ins.count;
-    const int plain = !k->m->comments && !k->m->lines;
-    if (!ptx__spell_registers(k) || !(p = ptx__print_head(k, p))) return NULL;
+    const int plain = !k->m->comments && !k->m->loc_lines;
+    if (!ptx__format_register_names(k) || !(p = ptx__print_head(k, p))) return NULL;
     k->body = (size_t)(p - k->m->text.at);
     while (ins < end) {
         const char *site = k->m->comments ? ptx__site(k, ins->site) : "";
@@ -9943,7 +9968,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
             }
             bound += ptx__raw_bound(k, ins);
         }
-        if (k->m->lines) bound += 40;
+        if (k->m->loc_lines) bound += 40;
         if (!(p = ptx__text_room(k->m, p, bound + 4096))) return NULL;
         if (ins->kind == PTX__I_LABEL) {
             if (!k->labels.at[ins++->words].uses) continue;
@@ -9952,7 +9977,7 @@ static char *ptx__print_kernel(ptx_kernel *k, char *p) {
         } else if (ins->kind == PTX__I_COMMENT)
             p = ptx__string(ptx__string(p, "\t// "), k->m->names.at + ins++->words);
         else {
-            if (k->m->lines) p = ptx__print_line(k->m, p, ptx__site(k, ins->site));
+            if (k->m->loc_lines) p = ptx__print_line(k->m, p, ptx__site(k, ins->site));
             p = ptx__print_instructions(k, p, &ins, plain ? end : ins + 1,
                                         k->m->text.at + k->m->text.capacity);
             if (*site) { /* a caller's site is any text: no character may end the comment */
@@ -9973,9 +9998,9 @@ static uint32_t ptx__count_lines(const char *p, const char *end) {
 }
 
 PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments) {
-    uint32_t before = (m->comments ? 1u : 0u) | (m->lines ? 2u : 0u);
+    uint32_t before = (m->comments ? 1u : 0u) | (m->loc_lines ? 2u : 0u);
     m->comments = comments & 1u;
-    m->lines = comments >> 1 & 1u;
+    m->loc_lines = comments >> 1 & 1u;
     return before;
 }
 
@@ -10611,11 +10636,11 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
         0xba93dd63f5f2f8bd, 0x9e839cfbc5294975, 0x35fdafd88fc6ae84, 0x2b0198237e3db5d5};
     static const ptx_variable_desc desc = {name, PTX_CONST, PTX_U64, 20, 0, words, 0};
     ptx_module *m = ptx_kernel_module(e->k);
-    const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, name);
+    const ptx__named *existing = ptx__find_name(m, PTX__OF_LIBRARY, name);
     ptx_symbol table;
-    table.index = had ? had->what : 0;
+    table.index = existing ? existing->what : 0;
     table.owner = m->owner;
-    if (!had) table = ptx__library_variable(m, e->site, &desc);
+    if (!existing) table = ptx__library_variable(m, e->site, &desc);
     return ptx_ld_(e->k, e->site, PTX_U64,
                    ptx_elem_(e->k, e->site, PTX_U64, ptx_address_(e->k, e->site, table), ptx_as(i, PTX_U32)));
 }
@@ -10717,12 +10742,12 @@ PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, con
                                             uint32_t n, const ptx_val *v) {
     char full[48], letter[2] = {0, 0};
     ptx_val operands[4];
-    const ptx__named *had;
+    const ptx__named *existing;
     ptx_kernel *f;
     uint32_t i;
     snprintf(full, sizeof full, "ptxgen_%s_%s", name, ptx_type_name(type));
-    had = ptx__find_name(m, PTX__OF_LIBRARY, full);
-    if (had) return m->kernels.at[had->what];
+    existing = ptx__find_name(m, PTX__OF_LIBRARY, full);
+    if (existing) return m->kernels.at[existing->what];
     f = ptx_func_(m, site, full, type);
     if (f) ptx__add_name(m, PTX__OF_LIBRARY, f->name, f->index);
     for (i = 0; i < n; i++) {

@@ -1153,7 +1153,7 @@ static void wmma(void) {
     CHECK(rows > 80);
     {
         ptx_val v[40], d[8];
-        begin("75", 0), wmma_row(&ptx__rows[m->first[PTX_WMMA_LOAD_A_M16N16K8]], PTX_TF32, 0);
+        begin("75", 0), wmma_row(&ptx__rows[m->first_row[PTX_WMMA_LOAD_A_M16N16K8]], PTX_TF32, 0);
         WRONG(PTX_E_TARGET, "sm_80");
         begin("80", 0), v[0] = sh;
         ptx_opn(k, PTX_WMMA_LOAD_A_M8N8K32, PTX_COL, PTX_S4, PTX_NONE, 1, v, 1, d); /* A lies in rows */
