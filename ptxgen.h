@@ -3153,19 +3153,23 @@ typedef struct ptx__definition {
 typedef struct ptx__reference {
     uint32_t instruction, block, next; /* next: the next one to the same variable, index + 1 */
 } ptx__reference;
-/* What uniformity analysis knows of a register. tid: it is %tid.x plus a value that is uniform in a warp
-   (warpgroup) and a multiple of 32 (128), shifted right by `shift`: PTX__TID_*. */
-typedef struct ptx__uniform {
-    uint32_t root;   /* the instruction whose result first differs between threads, + 1 */
-    uint32_t branch; /* the branch that gave `level`, + 1 */
-    uint8_t class_, level; /* level: the highest level of the blocks that write it */
-    uint8_t tid, shift;
-    uint8_t zeros;    /* low bits that are known to be zero: 7 at most */
-    uint8_t asserted; /* the class that the caller asserts, + 1 */
-    uint8_t read;     /* it has been read */
-    uint8_t last_class; /* variable: its class from instruction last_set - 1 to the end of that block */
+/* The facts of a register in the uniformity analysis: see "verify: uniformity". With one of tid_flags, its
+   value is (%tid.x + y) >> shift. PTX__TID_WARP: y is uniform in a warp and a multiple of 32. PTX__TID_GROUP:
+   y is uniform in a warpgroup and a multiple of 128. PTX__TID_SELF: y is 0. */
+typedef struct ptx__value_facts {
+    uint32_t root;   /* the instruction from which the value gets its class, + 1: for messages */
+    uint32_t branch; /* the divergent branch that gave `level`, + 1 */
+    uint8_t class_;  /* PTX__CLASS_* of the value */
+    uint8_t level;   /* the highest level of the blocks that write it */
+    uint8_t tid_flags, shift;
+    uint8_t zeros;    /* low bits that are known to be zero, at most 7 */
+    uint8_t asserted; /* the class that the caller asserts, + 1; 0: none */
+    uint8_t read;     /* 1: an instruction has read it in this analysis */
+    /* A variable: its class and root from instruction last_set - 1, an assignment, to the end of that block.
+       last_set 0: no assignment has been visited. */
+    uint8_t last_class;
     uint32_t last_set, last_root;
-} ptx__uniform;
+} ptx__value_facts;
 
 /* Prefetch what is read soon at an address that the hardware does not predict. */
 #if defined(__GNUC__)
@@ -3291,8 +3295,8 @@ struct ptx_module {
     PTX__ARRAY(const char *) files; /* of .loc: call sites, one of each file */
     PTX__ARRAY(ptx__block) blocks; /* scratch of the verifier */
     PTX__ARRAY(uint32_t) scratch;
-    PTX__ARRAY(ptx__reference) references; /* to variables or registers, listed by the verifier */
-    PTX__ARRAY(ptx__uniform) value_facts;  /* with `analysis_words`: scratch of the verifier's analyses */
+    PTX__ARRAY(ptx__reference) references;    /* to variables or registers, listed by the verifier */
+    PTX__ARRAY(ptx__value_facts) value_facts; /* with `analysis_words`: scratch of the verifier's analyses */
     PTX__ARRAY(uint32_t) analysis_words;
     PTX__ARRAY(ptx__register_name) register_names[PTX__REGISTER_CLASSES]; /* for all kernels */
     ptx__shape shape; /* of the last ptx_mma */
@@ -8271,26 +8275,27 @@ PTX__RARE void ptx__find_highest_level(ptx_kernel *k) {
    variable, or the level of an earlier block. Classes and levels only rise, so this ends. Then
    ptx__check_convergence compares each collective instruction with the level of its block. */
 
-#define PTX__TID_WARP 1u /* flags of ptx__uniform.tid */
+#define PTX__TID_WARP 1u /* see ptx__value_facts */
 #define PTX__TID_GROUP 2u
-#define PTX__TID_SELF 4u /* exactly %tid.x */
+#define PTX__TID_SELF 4u
 #define PTX__ZEROS_MOST 7u /* low zero bits that are counted: multiples of 128 suffice */
 
 typedef struct ptx__uniformity {
     ptx_kernel *k;
     ptx__graph *g;
-    ptx__uniform *value;             /* facts of the needed registers; value[0] stands for all others */
-    uint32_t *index;                 /* register -> index in value; 0: not needed */
-    uint32_t *level, *branch;        /* block -> its level; the branch that raised it, + 1 */
-    uint32_t *raised, pass;          /* block -> the last pass that raised its level; the current pass */
-    uint32_t *condition;             /* block -> the class of its branch's condition so far */
-    uint32_t *condition_root;        /* block -> the root of that condition, see ptx__uniform */
-    uint32_t *skip[PTX__CLASS_LANE]; /* for each level above CLUSTER, block -> see ptx__not_raised */
-    uint32_t *needed;                /* one bit for each instruction */
-    uint32_t *matters;               /* block -> 1 if its level matters; see ptx__mark_needed */
-    uint32_t *together, count;       /* the collective instructions */
-    uint32_t *work;                  /* stack of the registers whose definitions are to be marked */
-    uint32_t effort;                 /* steps that ptx__limit_level may still take */
+    ptx__value_facts *value;  /* facts of the needed registers; value[0] stands for all others */
+    uint32_t *index;          /* register -> index in value; 0: not needed */
+    uint32_t *level, *branch; /* block -> its level; the branch that raised it, + 1 */
+    uint32_t *raised, pass;   /* block -> the last pass that raised its level; the current pass */
+    uint32_t *condition;      /* block -> the class of its branch's condition so far */
+    uint32_t *condition_root; /* block -> the root of that condition, see ptx__value_facts */
+    /* For each level above CLUSTER, block -> see ptx__nearest_unraised. */
+    uint32_t *next_unraised[PTX__CLASS_LANE];
+    uint32_t *needed;        /* one bit for each instruction */
+    uint32_t *level_matters; /* block -> 1 if its level matters; see ptx__mark_needed */
+    uint32_t *collectives, collective_count; /* the collective instructions */
+    uint32_t *work;  /* stack of the registers whose definitions are to be marked */
+    uint32_t effort; /* steps that ptx__limit_level may still take */
 } ptx__uniformity;
 
 static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u) {
@@ -8318,17 +8323,18 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
     u->needed = s, s += words;
-    u->matters = s, s += blocks;
+    u->level_matters = s, s += blocks;
     for (level = 0; level < PTX__CLASS_LANE; level++)
-        for (u->skip[level] = s, s += blocks, b = 0; b < blocks; b++) u->skip[level][b] = (uint32_t)b;
-    u->together = s, s += k->marked.count;
-    u->count = 0;
+        for (u->next_unraised[level] = s, s += blocks, b = 0; b < blocks; b++)
+            u->next_unraised[level][b] = (uint32_t)b;
+    u->collectives = s, s += k->marked.count;
+    u->collective_count = 0;
     u->work = s;
     return 1;
 }
 
 /* The facts of a register; of one that is not needed, value[0], which has class CLUSTER. */
-static ptx__uniform *ptx__uniform_of(ptx__uniformity *u, uint32_t word) {
+static ptx__value_facts *ptx__facts_of(ptx__uniformity *u, uint32_t word) {
     return &u->value[u->index[ptx__register_number(u->g, word)]];
 }
 
@@ -8346,7 +8352,7 @@ static void ptx__mark_sources(ptx__uniformity *u, uint32_t i, uint32_t b, uint32
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *end, *w = ptx__sources(u->k, ins, &end);
     u->needed[i / 32] |= 1u << i % 32;
-    u->matters[b] = 1;
+    u->level_matters[b] = 1;
     if (ins->guard) ptx__mark_register(u, ins->guard, depth);
     for (; w < end; w = ptx__next_operand(w)) ptx__mark_register(u, w[PTX__TAG(*w) == PTX__W_MEM], depth);
 }
@@ -8378,8 +8384,8 @@ static void ptx__mark_needed(ptx__uniformity *u) {
             const ptx__form *form = ptx__form_of(k, ins);
             const int plain = ins->kind == PTX__I_PLAIN;
             if (plain ? !form->collective : !g->prefetch) continue; /* long kernels: all branches now */
-            if (plain) u->together[u->count++] = i;
-            u->matters[b] = 1;
+            if (plain) u->collectives[u->collective_count++] = i;
+            u->level_matters[b] = 1;
             if (ins->guard) ptx__mark_register(u, ins->guard, &depth);
             if (plain && form->collective == PTX__COLLECTIVE_BLOCK) {
                 const uint32_t *end, *w = ptx__sources(k, ins, &end);
@@ -8393,26 +8399,26 @@ static void ptx__mark_needed(ptx__uniformity *u) {
         nearest[g->blocks] = g->blocks;
         for (i = 1; i < g->post_reached; i++) {
             b = g->post_order[i];
-            nearest[b] = u->matters[b] ? b : nearest[g->post_idom[b]];
+            nearest[b] = u->level_matters[b] ? b : nearest[g->post_idom[b]];
         }
         for (i = 1, marked = 0; i < g->post_reached; i++) {
             const ptx__block *block = &g->block[b = g->post_order[i]];
             const uint32_t guard = PTX__PREDICATE(block->guard), stop = g->post_depth[g->post_idom[b]];
             int depends = round > 16; /* then mark all that are left */
-            if (!block->guard || (u->matters[b] && u->index[ptx__register_number(g, guard)])) continue;
+            if (!block->guard || (u->level_matters[b] && u->index[ptx__register_number(g, guard)])) continue;
             for (e = 0; e < 2; e++) {
                 s = block->next[e];
                 depends |= s && g->post_number[s - 1] && g->post_depth[nearest[s - 1]] > stop;
             }
             if (!depends) continue;
-            marked = u->matters[b] = 1;
+            marked = u->level_matters[b] = 1;
             ptx__mark_register(u, guard, &depth);
             ptx__mark_definitions(u, depth);
             depth = 0;
         }
     }
     for (a = 0; a + 1 < k->asserted.count; a += 2)
-        ptx__uniform_of(u, k->asserted.at[a])->asserted = (uint8_t)(k->asserted.at[a + 1] + 1);
+        ptx__facts_of(u, k->asserted.at[a])->asserted = (uint8_t)(k->asserted.at[a + 1] + 1);
     u->value[0].asserted = 0;
 }
 
@@ -8447,7 +8453,7 @@ static uint8_t ptx__low_zeros(uint64_t n) {
 /* Lower x's level to the highest of the variable's assignments from which a path leads to block b: an
    assignment in one branch of an `if` does not matter to a read in the other. Does nothing when the effort is
    used up. */
-PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__uniform *x) {
+PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__value_facts *x) {
     const ptx__graph *g = u->g;
     uint32_t depth = 0, from = b, e, at, by = ptx__definition_block(u->k, g, word);
     if (u->effort < g->blocks) return;
@@ -8471,9 +8477,9 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint3
 
 /* The facts of a register as instruction i of block b reads it. A set earlier in b decides the class of a
    variable; otherwise a level above that of b raises it (temporal divergence). */
-static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
+static ptx__value_facts ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
     const uint32_t number = ptx__register_number(u->g, word);
-    ptx__uniform *of = &u->value[u->index[number]], x = *of;
+    ptx__value_facts *of = &u->value[u->index[number]], x = *of;
     const int is_last = x.last_set > u->g->block[b].first && x.last_set <= i;
     of->read = 1;
     if (is_last) x.class_ = x.last_class, x.root = x.last_root;
@@ -8484,8 +8490,8 @@ static ptx__uniform ptx__read_register(ptx__uniformity *u, uint32_t word, uint32
     return x;
 }
 
-static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
-    ptx__uniform x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+static ptx__value_facts ptx__operand_facts(ptx__uniformity *u, const uint32_t *w, uint32_t i, uint32_t b) {
+    ptx__value_facts x = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
     const int memory = PTX__TAG(*w) == PTX__W_MEM;
     uint32_t word = memory ? w[1] : *w;
     if (PTX__TAG(word) == PTX__W_PRED_NOT) word = PTX__PREDICATE(word);
@@ -8496,7 +8502,7 @@ static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, ui
         x.class_ = PTX__CLASS_LANE; /* parameters of a function differ */
     if (PTX__TAG(word) == PTX__W_SPECIAL) {
         x.class_ = (uint8_t)ptx__special_class(u->k, PTX__INDEX(word));
-        if (PTX__INDEX(word) == PTX_TID_X) x.tid = PTX__TID_WARP | PTX__TID_GROUP | PTX__TID_SELF;
+        if (PTX__INDEX(word) == PTX_TID_X) x.tid_flags = PTX__TID_WARP | PTX__TID_GROUP | PTX__TID_SELF;
         if (PTX__INDEX(word) == PTX_NTID_X && ptx__most_threads(u->k))
             x.zeros = ptx__low_zeros(u->k->required_block[0] ? u->k->required_block[0] : u->k->max_threads);
     }
@@ -8505,44 +8511,46 @@ static ptx__uniform ptx__operand_class(ptx__uniformity *u, const uint32_t *w, ui
 
 /* The outcomes of a comparison for which it is true: a < b, a = b, a > b. */
 enum { PTX__LESS = 1, PTX__EQUAL = 2, PTX__MORE = 4 };
-static unsigned ptx__true_where(const ptx__form *form) {
-    static const uint8_t by[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6}; /* in the order of the modifiers */
+static unsigned ptx__true_outcomes(const ptx__form *form) {
+    /* in the order of the modifiers */
+    static const uint8_t outcomes[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6};
     unsigned i;
-    for (i = 0; i < sizeof by; i++)
-        if (form->asked >> i & 1) return by[i];
+    for (i = 0; i < sizeof outcomes; i++)
+        if (form->asked >> i & 1) return outcomes[i];
     return PTX__LESS | PTX__MORE;
 }
 
 /* Whether it divides a value that may be negative: -32 / 32 is -1, but -31 / 32, in the same row, is 0. */
-static int ptx__divides_to_zero(const ptx__form *form, const ptx__uniform *x) {
-    return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid & PTX__TID_SELF);
+static int ptx__truncates_negative(const ptx__form *form, const ptx__value_facts *x) {
+    return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid_flags & PTX__TID_SELF);
 }
 
-/* The class of an operation on x[0], derived from %tid.x (see ptx__uniform.tid), and x[1], its words at w:
+/* The class of an operation on x[0], derived from %tid.x (see ptx__value_facts), and x[1], its words at w:
    WARP or GROUP if the result changes only at multiples of 32 or 128 threads (rows: of how many), and the
    rows of a 2D or 3D block are such a multiple long, too. A block of undeclared shape is taken as 1D. */
-PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *form, const ptx__uniform *x,
-                                       const uint32_t *w) {
-    const unsigned op = form->row->op, where = op == PTX_SETP ? ptx__true_where(form) : 0u;
-    const int number = PTX__IS_INTEGER(*w), above = where == PTX__MORE || where == (PTX__EQUAL | PTX__LESS);
+PTX__RARE unsigned ptx__tid_operation_class(const ptx_kernel *k, const ptx__form *form,
+                                            const ptx__value_facts *x, const uint32_t *w) {
+    const unsigned op = form->row->op, outcomes = op == PTX_SETP ? ptx__true_outcomes(form) : 0u;
+    const int number = PTX__IS_INTEGER(*w),
+              above = outcomes == PTX__MORE || outcomes == (PTX__EQUAL | PTX__LESS);
     uint64_t n = number ? w[1] | (uint64_t)w[2] << 32 : 0, rows = 1;
-    unsigned class_ = x[0].tid & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, c;
+    unsigned class_ = x[0].tid_flags & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, c;
     if (k->required_block[1] * k->required_block[2] > 1
         && (c = ptx__class_of_rows(k->required_block[0])) > class_)
         class_ = c;
     if (op == PTX_SETP) {
-        if (where == PTX__EQUAL || where == (PTX__LESS | PTX__MORE) || (above && !number))
+        if (outcomes == PTX__EQUAL || outcomes == (PTX__LESS | PTX__MORE) || (above && !number))
             return PTX__CLASS_LANE;
         rows = number ? n + (above ? 1u : 0u) : (uint64_t)1 << x[1].zeros;
         if (x[1].class_ > class_) class_ = x[1].class_;
-        if (number && x[0].tid & PTX__TID_SELF && !x[0].shift && k->required_block[0]
+        if (number && x[0].tid_flags & PTX__TID_SELF && !x[0].shift && k->required_block[0]
             && rows >= k->required_block[0])
             return PTX__CLASS_CLUSTER; /* all threads are below it */
     } else if (!number)
         return PTX__CLASS_LANE;
     else if (op == PTX_SHR || op == PTX_BFE)
         rows = n < 20 ? (uint64_t)1 << n : 0;
-    else if (op == PTX_DIV && n && !ptx__divides_to_zero(form, x))
+    else if (op == PTX_DIV && n && !ptx__truncates_negative(form, x))
         rows = n;
     else if (op == PTX_AND)
         rows = (uint64_t)1 << ptx__low_zeros(n);
@@ -8551,38 +8559,38 @@ PTX__RARE unsigned ptx__tid_test_class(const ptx_kernel *k, const ptx__form *for
 }
 
 /* The flags that tid + x keeps: WARP (GROUP) if x is uniform in a warp (warpgroup) with 5 (7) low zeros. */
-static uint8_t ptx__tid_plus(const ptx__uniform *tid, const ptx__uniform *x, unsigned zeros) {
-    uint8_t left = tid->shift ? 0 : tid->tid & (PTX__TID_WARP | PTX__TID_GROUP);
+static uint8_t ptx__tid_plus(const ptx__value_facts *tid, const ptx__value_facts *x, unsigned zeros) {
+    uint8_t left = tid->shift ? 0 : tid->tid_flags & (PTX__TID_WARP | PTX__TID_GROUP);
     if (x->class_ > PTX__CLASS_GROUP || zeros < 7) left &= (uint8_t)~PTX__TID_GROUP;
     if (x->class_ > PTX__CLASS_WARP || zeros < 5) left &= (uint8_t)~PTX__TID_WARP;
     return left;
 }
 
 /* Set in r how a result derives from %tid.x, and its low zero bits. x: the operands; w: their words. */
-static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, const uint32_t *w,
-                               ptx__uniform *r) {
+static void ptx__integer_facts(const ptx__form *form, const ptx__value_facts *x, const uint32_t *w,
+                               ptx__value_facts *r) {
     const ptx_mods mods = form->asked & ~PTX__FAMILY;
     unsigned zeros = 0;
     if (mods & (PTX_HI | PTX_SAT)) return;
     switch (form->row->op) {
     case PTX_MOV:
-        r->tid = x[0].tid, r->shift = x[0].shift;
+        r->tid_flags = x[0].tid_flags, r->shift = x[0].shift;
         zeros = x[0].zeros;
         break;
     case PTX_SUB:
     case PTX_ADD:
         zeros = x[0].zeros < x[1].zeros ? x[0].zeros : x[1].zeros;
-        if (x[0].tid)
-            r->tid = ptx__tid_plus(&x[0], &x[1], x[1].zeros);
-        else if (x[1].tid && form->row->op == PTX_ADD)
-            r->tid = ptx__tid_plus(&x[1], &x[0], x[0].zeros);
+        if (x[0].tid_flags)
+            r->tid_flags = ptx__tid_plus(&x[0], &x[1], x[1].zeros);
+        else if (x[1].tid_flags && form->row->op == PTX_ADD)
+            r->tid_flags = ptx__tid_plus(&x[1], &x[0], x[0].zeros);
         break;
     case PTX_MUL:
     case PTX_MAD:
         zeros = x[0].zeros + x[1].zeros;
         if (form->row->op == PTX_MUL) break;
-        if (x[2].tid && !(mods & PTX_WIDE))
-            r->tid = ptx__tid_plus(&x[2], x[0].class_ > x[1].class_ ? &x[0] : &x[1], zeros);
+        if (x[2].tid_flags && !(mods & PTX_WIDE))
+            r->tid_flags = ptx__tid_plus(&x[2], x[0].class_ > x[1].class_ ? &x[0] : &x[1], zeros);
         if (x[2].zeros < zeros) zeros = x[2].zeros;
         break;
     case PTX_AND: zeros = x[0].zeros > x[1].zeros ? x[0].zeros : x[1].zeros; break;
@@ -8592,11 +8600,11 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     case PTX_SHR:
     case PTX_DIV: /* (tid >> 5) >> 2 is tid >> 7 */
         w = ptx__next_operand(w);
-        if (!x[0].tid || !PTX__IS_INTEGER(*w) || w[1] > 128 || ptx__divides_to_zero(form, x)) break;
+        if (!x[0].tid_flags || !PTX__IS_INTEGER(*w) || w[1] > 128 || ptx__truncates_negative(form, x)) break;
         zeros = form->row->op == PTX_SHR ? w[1] : ptx__low_zeros(w[1]);
         if (form->row->op == PTX_DIV && w[1] != 1u << zeros) zeros = PTX__ZEROS_MOST + 1;
         if (x[0].shift + zeros <= PTX__ZEROS_MOST)
-            r->tid = x[0].tid, r->shift = (uint8_t)(x[0].shift + zeros);
+            r->tid_flags = x[0].tid_flags, r->shift = (uint8_t)(x[0].shift + zeros);
         zeros = 0;
         break;
     default: break;
@@ -8604,10 +8612,10 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__uniform *x, con
     r->zeros = (uint8_t)(zeros < PTX__ZEROS_MOST ? zeros : PTX__ZEROS_MOST);
 }
 
-static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
+static ptx__value_facts ptx__result_facts(ptx__uniformity *u, const ptx__ins *ins, uint32_t i, uint32_t b) {
     const ptx__form *form = ptx__form_of(u->k, ins);
     const uint32_t *end, *first = ptx__sources(u->k, ins, &end), *w;
-    ptx__uniform r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
+    ptx__value_facts r = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, x[4];
     unsigned n = 0, narrower;
     r.root = i + 1;
     switch (form->result) { /* independent of the operands */
@@ -8620,7 +8628,7 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
     }
     memset(x, 0, 3 * sizeof *x);
     for (w = first; w < end; w = ptx__next_operand(w), n += n < 3) {
-        x[n] = ptx__operand_class(u, w, i, b);
+        x[n] = ptx__operand_facts(u, w, i, b);
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
     }
     if (form->result == PTX__RESULT_LANE_OF) { /* shfl.idx: uniform in the warp if the lane is */
@@ -8628,9 +8636,9 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
     }
-    if (x[0].tid
+    if (x[0].tid_flags
         && ((n == 2 && !(form->row->op == PTX_SETP && form->operands[2])) || form->row->op == PTX_BFE)) {
-        narrower = ptx__tid_test_class(u->k, form, x, ptx__next_operand(first));
+        narrower = ptx__tid_operation_class(u->k, form, x, ptx__next_operand(first));
         if (narrower < r.class_) r.class_ = (uint8_t)narrower, r.root = i + 1;
     }
     if (n && PTX__TAG(u->k->words.at[ins->words]) == PTX__W_32) ptx__integer_facts(form, x, first, &r);
@@ -8641,31 +8649,31 @@ static ptx__uniform ptx__result_class(ptx__uniformity *u, const ptx__ins *ins, u
 static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const ptx__ins *ins = &u->k->ins.at[i];
     const uint32_t *w = u->k->words.at + ins->words, *end = w + ins->results;
-    ptx__uniform made;
+    ptx__value_facts written;
     int again = 0;
     if (w == end) return 0;
-    made = ptx__result_class(u, ins, i, b);
+    written = ptx__result_facts(u, ins, i, b);
     if (ins->guard) {
-        ptx__uniform guard = ptx__read_register(u, PTX__PREDICATE(ins->guard), i, b);
-        if (guard.class_ > made.class_) made.class_ = guard.class_, made.root = guard.root;
+        ptx__value_facts guard = ptx__read_register(u, PTX__PREDICATE(ins->guard), i, b);
+        if (guard.class_ > written.class_) written.class_ = guard.class_, written.root = guard.root;
     }
     for (; w < end; w++) {
-        ptx__uniform *x;
+        ptx__value_facts *x;
         int variable, read;
         if (PTX__TAG(*w) >= PTX__REGISTER_CLASSES) continue;
-        x = ptx__uniform_of(u, *w);
+        x = ptx__facts_of(u, *w);
         if (x == u->value) continue;
         variable = u->g->assignments[ptx__register_number(u->g, *w)] != 0;
         read = variable && x->read;
-        if (made.class_ > x->class_) x->class_ = made.class_, x->root = made.root, again |= read;
+        if (written.class_ > x->class_) x->class_ = written.class_, x->root = written.root, again |= read;
         if (u->raised[b] == u->pass || u->level[b] > x->level) again |= read;
         if (u->level[b] > x->level) x->level = (uint8_t)u->level[b], x->branch = u->branch[b];
         if (!variable)
-            x->tid = made.tid, x->shift = made.shift, x->zeros = made.zeros;
+            x->tid_flags = written.tid_flags, x->shift = written.shift, x->zeros = written.zeros;
         else if (!ins->guard)
-            x->last_set = i + 1, x->last_class = made.class_, x->last_root = made.root;
-        else if (made.class_ > x->last_class) /* a guarded set may keep the old value */
-            x->last_class = made.class_, x->last_root = made.root;
+            x->last_set = i + 1, x->last_class = written.class_, x->last_root = written.root;
+        else if (written.class_ > x->last_class) /* a guarded set may keep the old value */
+            x->last_class = written.class_, x->last_root = written.root;
     }
     return again;
 }
@@ -8684,12 +8692,12 @@ static uint32_t ptx__next_needed(ptx__uniformity *u, uint32_t i) {
     return 32 * word + ptx__lowest_bit(bits);
 }
 
-/* The nearest postdominator of b, or b itself, that has not been raised to the level. skip: block -> itself
-   if it has not been raised, else a block on the way to that one. */
-static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
-    while (skip[b] != b) {
-        skip[b] = skip[skip[b]];
-        b = skip[b];
+/* The nearest postdominator of b, or b itself, that has not been raised to the level. next_unraised: block ->
+   itself if it has not been raised, else a block on the way to that one. */
+static uint32_t ptx__nearest_unraised(uint32_t *next_unraised, uint32_t b) {
+    while (next_unraised[b] != b) {
+        next_unraised[b] = next_unraised[next_unraised[b]];
+        b = next_unraised[b];
     }
     return b;
 }
@@ -8700,7 +8708,7 @@ static uint32_t ptx__not_raised(uint32_t *skip, uint32_t b) {
    up to `from` in the text was raised. */
 static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) {
     const ptx__graph *g = u->g;
-    uint32_t *stack = g->stack, depth = 0, *skip = u->skip[level - 1];
+    uint32_t *stack = g->stack, depth = 0, *next_unraised = u->next_unraised[level - 1];
     int before = 0;
     stack[depth++] = from;
     while (depth) {
@@ -8710,9 +8718,10 @@ static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) 
         for (e = 0; e < 2; e++) {
             uint32_t n = g->block[b].next[e];
             if (!n || !g->post_number[n - 1]) continue;
-            for (n = ptx__not_raised(skip, n - 1); g->post_depth[n] > stop; n = ptx__not_raised(skip, n)) {
+            for (n = ptx__nearest_unraised(next_unraised, n - 1); g->post_depth[n] > stop;
+                 n = ptx__nearest_unraised(next_unraised, n)) {
                 for (below = 0; below < level; below++)
-                    if (u->skip[below][n] == n) u->skip[below][n] = g->post_idom[n];
+                    if (u->next_unraised[below][n] == n) u->next_unraised[below][n] = g->post_idom[n];
                 if (u->level[n] < level) u->level[n] = level, u->branch[n] = g->block[from].end;
                 u->raised[n] = u->pass;
                 before |= n <= from;
@@ -8726,7 +8735,7 @@ static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) 
 /* Raise levels if the branch at the end of block b diverges more than before; as ptx__raise_levels. */
 static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     const ptx__block *block = &u->g->block[b];
-    ptx__uniform condition;
+    ptx__value_facts condition;
     if (!block->guard || !block->order) return 0;
     condition = ptx__read_register(u, PTX__PREDICATE(block->guard), block->end - 1, b);
     if (ptx__form_of(u->k, &u->k->ins.at[block->end - 1])->row->op == PTX_BRX_EDGE) {
@@ -8734,7 +8743,7 @@ static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
         const ptx__definition *test = ptx__definition_of_register(u->k, block->guard);
         const uint32_t *end, *index = ptx__sources(u->k, &u->k->ins.at[test->instruction], &end);
         condition =
-            ptx__operand_class(u, index, test->instruction, ptx__definition_block(u->k, u->g, block->guard));
+            ptx__operand_facts(u, index, test->instruction, ptx__definition_block(u->k, u->g, block->guard));
     }
     if (condition.class_ <= u->condition[b]) return 0;
     u->condition[b] = condition.class_;
@@ -8766,7 +8775,7 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
         if (++rounds != PTX__ROUNDS_MOST) continue;
         for (i = 0; i < u->k->m->references.count; i++) { /* give up: all variables differ */
             uint32_t at = u->k->m->references.at[i].instruction;
-            ptx__uniform *x = ptx__uniform_of(u, u->k->words.at[u->k->ins.at[at].words]);
+            ptx__value_facts *x = ptx__facts_of(u, u->k->words.at[u->k->ins.at[at].words]);
             x->class_ = PTX__CLASS_LANE;
             if (!x->root) x->root = at + 1;
         }
@@ -8787,8 +8796,8 @@ PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out,
 
 /* Report a collective instruction that only some of its threads may execute, for its guard or its level. */
 static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t b) {
-    static const char *const together[] = {"all threads of the cluster", "all threads of the block",
-                                           "all threads of a warpgroup", "all threads of a warp"};
+    static const char *const groups[] = {"all threads of the cluster", "all threads of the block",
+                                         "all threads of a warpgroup", "all threads of a warp"};
     static const char assert_[][22] = {"ptx_cluster_uniform", "ptx_uniform", "ptx_warpgroup_uniform",
                                        "ptx_warp_uniform"};
     ptx_kernel *k = u->k;
@@ -8796,11 +8805,11 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
     const unsigned highest = ptx__highest_level(k, ins);
     char root[360];
     if (ins->guard) {
-        ptx__uniform guard = ptx__read_register(u, PTX__PREDICATE(ins->guard), i, b);
+        ptx__value_facts guard = ptx__read_register(u, PTX__PREDICATE(ins->guard), i, b);
         if (guard.class_ > highest) {
             ptx__describe_root(k, guard.root, root, sizeof root);
             return ptx__fault(k, PTX_E_DIVERGENT, i, "%s is for %s together, but its guard depends on %s",
-                              ptx__mnemonic(k, ins), together[highest], root);
+                              ptx__mnemonic(k, ins), groups[highest], root);
         }
     }
     if (u->level[b] <= highest) return PTX_E_NONE;
@@ -8809,7 +8818,7 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
     return ptx__fault(k, PTX_E_DIVERGENT, i,
                       "%s is for %s together, but only some come here%s: the condition at %s depends on "
                       "%s; where it is the same for all of them, say so with %s",
-                      ptx__mnemonic(k, ins), together[highest],
+                      ptx__mnemonic(k, ins), groups[highest],
                       branch->kind == PTX__I_LEAVE ? ", others have left" : "", ptx__site(k, branch->site),
                       root, assert_[highest]);
 }
@@ -8824,7 +8833,7 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
     char root[360];
     if (form->collective != PTX__COLLECTIVE_BLOCK) return PTX_E_NONE;
     for (; w < end && (*slot == 'F' || *slot == 'G'); w = ptx__next_operand(w), slot++) {
-        ptx__uniform x = ptx__operand_class(u, w, i, b);
+        ptx__value_facts x = ptx__operand_facts(u, w, i, b);
         if (x.class_ > ptx__highest_level(k, ins)) {
             ptx__describe_root(k, x.root, root, sizeof root);
             return ptx__fault(
@@ -8847,10 +8856,10 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     if (!(k->seen & PTX__SEEN_CONVERGENT)) return PTX_E_NONE;
     if (!ptx__make_uniformity(k, g, &u)) return k->m->error.code;
     ptx__find_uniformity(&u);
-    for (n = 0; n < u.count; n++) {
-        while (g->block[b].end <= u.together[n]) b++;
+    for (n = 0; n < u.collective_count; n++) {
+        while (g->block[b].end <= u.collectives[n]) b++;
         for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
-            if (ptx__uniformity_checks[c](&u, u.together[n], b)) return k->m->error.code;
+            if (ptx__uniformity_checks[c](&u, u.collectives[n], b)) return k->m->error.code;
     }
     return PTX_E_NONE;
 }
@@ -8928,7 +8937,7 @@ static void ptx__extent(const ptx_kernel *k, const ptx__ins *ins, char letter, u
 }
 
 /* A description of the symbol if it is not in the state space of the instruction; else NULL. */
-static const char *ptx__other_space(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
+static const char *ptx__space_mismatch(const ptx_kernel *k, const ptx__form *form, uint32_t symbol) {
     const ptx_mods space = form->asked & PTX__SPACE & ~PTX__FAMILY;
     ptx_mods own = PTX__M_SHARED | PTX__M_SHARED_CLUSTER;
     const char *what = "an array in shared memory";
@@ -8949,34 +8958,37 @@ static ptx_code ptx__check_address(ptx_kernel *k, const ptx__graph *g, uint32_t 
                                    char letter) {
     const ptx__ins *ins = &k->ins.at[i];
     const ptx__form *form = ptx__form_of(k, ins);
-    const char *array, *other, *text = k->m->chars.at + form->text;
-    uint32_t align, bytes, own, has;
+    const char *array, *mismatch, *text = k->m->chars.at + form->text;
+    uint32_t align, bytes, symbol_align, symbol_bytes;
     int budget = PTX__STEPS_MOST;
     const ptx__origin v = ptx__origin_of(k, g, w, &budget);
     const int64_t offset = v.offset + (int32_t)w[1];
     if (!v.symbol) return PTX_E_NONE;
-    if (letter == 'm' && (other = ptx__other_space(k, form, v.symbol)) != NULL)
-        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, other);
+    if (letter == 'm' && (mismatch = ptx__space_mismatch(k, form, v.symbol)) != NULL)
+        return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s goes to %s", text, mismatch);
     if (!v.exact) return PTX_E_NONE;
     ptx__extent(k, ins, letter, &align, &bytes);
     if (PTX__TAG(v.symbol) == PTX__W_GLOBAL) {
         const ptx__variable *x = &k->m->variables.at[PTX__INDEX(v.symbol)];
-        array = k->m->names.at + x->name, own = x->align;
-        has = x->count * ptx_type_bytes((ptx_type)x->type);
+        array = k->m->names.at + x->name, symbol_align = x->align;
+        symbol_bytes = x->count * ptx_type_bytes((ptx_type)x->type);
     } else {
         const int shared = PTX__TAG(v.symbol) == PTX__W_SHARED;
         const ptx__symbol *x = (shared ? k->shared.at : k->locals.at) + PTX__INDEX(v.symbol);
-        array = k->m->names.at + x->name, own = x->align, has = x->count;
-        if (shared) has = has ? has * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
+        array = k->m->names.at + x->name, symbol_align = x->align, symbol_bytes = x->count;
+        if (shared)
+            symbol_bytes =
+                symbol_bytes ? symbol_bytes * ptx_type_bytes((ptx_type)x->type) : PTX__DYNAMIC_MOST;
     }
-    if (offset < 0 || offset + (int64_t)bytes > (int64_t)has)
+    if (offset < 0 || offset + (int64_t)bytes > (int64_t)symbol_bytes)
         return ptx__fault(k, PTX_E_ADDRESS, i, "%.150s reaches bytes %lld to %lld of '%.80s', which has %u",
-                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array, has);
-    if (((uint64_t)offset | own) & (align - 1))
+                          text, (long long)offset, (long long)offset + (int64_t)bytes - 1, array,
+                          symbol_bytes);
+    if (((uint64_t)offset | symbol_align) & (align - 1))
         return ptx__fault(k, PTX_E_ALIGN, i,
                           "%.150s needs an address aligned to %u bytes; this one is byte %lld of '%.80s', "
                           "which is aligned to %u",
-                          text, align, (long long)offset, array, own);
+                          text, align, (long long)offset, array, symbol_align);
     return PTX_E_NONE;
 }
 
@@ -9010,8 +9022,8 @@ static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
 typedef struct ptx__forward {
     ptx_kernel *k;
     ptx__graph *g;
-    uint32_t effects;       /* effects whose instructions are visited, a bit each; 0: all instructions */
-    uint32_t *about, count; /* data of the transfer function */
+    uint32_t effects;           /* effects whose instructions are visited, a bit each; 0: all instructions */
+    uint32_t *data, data_count; /* data of the transfer function */
 } ptx__forward;
 typedef uint32_t (*ptx__transfer)(const ptx__forward *p, uint32_t i, uint32_t fact, int report);
 
@@ -9078,8 +9090,8 @@ static uint32_t ptx__transfer_copies(const ptx__forward *p, uint32_t i, uint32_t
     const uint32_t open = fact & (PTX__COPY_ISSUED | PTX__COPY_COMMITTED);
     const uint32_t wait = 1u << PTX__EFFECT_WAIT | 1u << PTX__EFFECT_WAIT_GROUPS;
     const uint32_t effects = 1u << ptx__form_of(p->k, &p->k->ins.at[i])->effect;
-    if (report && open && *p->about && effects >> PTX__EFFECT_READ & 1
-        && ptx__shared_array(p->k, p->g, i) & *p->about)
+    if (report && open && *p->data && effects >> PTX__EFFECT_READ & 1
+        && ptx__shared_array(p->k, p->g, i) & *p->data)
         ptx__fault(
             p->k, PTX_E_ASYNC, i,
             "shared memory is read while cp.async copies are under way: no cp.async.wait_group or wait_all "
@@ -9106,7 +9118,7 @@ static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     for (s = 0; g->assignments && (i = g->special[s]) != UINT32_MAX; s++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY)
             filled |= ptx__shared_array(k, g, i);
-    p.k = k, p.g = g, p.effects = effects, p.about = &filled, p.count = 1;
+    p.k = k, p.g = g, p.effects = effects, p.data = &filled, p.data_count = 1;
     return ptx__solve_forward(&p, ptx__transfer_copies, PTX__COPY_NONE);
 }
 
@@ -9117,14 +9129,14 @@ enum { PTX__MMA_NONE = 1, PTX__MMA_ISSUED = 2, PTX__MMA_GROUP = 4, PTX__MMA_UNFE
 #define PTX__MMA_GROUPS (0xffu * PTX__MMA_GROUP)
 
 /* What an instruction touches of the set: 1 accumulators, 2 fragments of A; and 4 if it writes them. */
-PTX__RARE unsigned ptx__touches_set(const ptx__forward *p, const ptx__ins *ins) {
+PTX__RARE unsigned ptx__set_accesses(const ptx__forward *p, const ptx__ins *ins) {
     uint32_t at, word;
     unsigned found = 0;
     for (at = 0; (word = ptx__next_register(p->k, ins, 1, &at)) != 0;)
-        found |= p->about[ptx__register_number(p->g, word)] == 2 * p->count;
+        found |= p->data[ptx__register_number(p->g, word)] == 2 * p->data_count;
     for (at = 0; (word = ptx__next_register(p->k, ins, 0, &at)) != 0;)
-        if (p->about[ptx__register_number(p->g, word)] >> 1 == p->count)
-            found |= p->about[ptx__register_number(p->g, word)] & 1 ? 6u : 5u;
+        if (p->data[ptx__register_number(p->g, word)] >> 1 == p->data_count)
+            found |= p->data[ptx__register_number(p->g, word)] & 1 ? 6u : 5u;
     return found;
 }
 
@@ -9132,23 +9144,23 @@ PTX__RARE uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uin
     const ptx__ins *ins = &p->k->ins.at[i];
     const unsigned effect = ins->kind == PTX__I_PLAIN ? ptx__form_of(p->k, ins)->effect
                                                       : (unsigned)PTX__EFFECT_NONE;
-    const unsigned touches = ptx__touches_set(p, ins);
+    const unsigned accesses = ptx__set_accesses(p, ins);
     const uint32_t open = fact & (PTX__MMA_GROUPS | PTX__MMA_ISSUED), groups = fact & PTX__MMA_GROUPS;
     uint32_t left;
     if (effect == PTX__EFFECT_MMA) {
-        if (!(touches & 4)) return fact;
+        if (!(accesses & 4)) return fact;
         if (report && fact & PTX__MMA_UNFENCED)
             ptx__fault(p->k, PTX_E_FENCE, i,
                        "wgmma works on registers that may have been written since the last wgmma.fence; put "
                        "ptx_op0(k, PTX_WGMMA_FENCE, 0) before it");
         return (fact & ~(open | PTX__MMA_NONE)) | PTX__MMA_ISSUED;
     }
-    if (report && touches && touches != 6 && open)
+    if (report && accesses && accesses != 6 && open)
         ptx__fault(p->k, PTX_E_ASYNC, i,
                    "a sum of wgmma is %s here while the product may be under way: no wgmma.commit_group and "
                    "wgmma.wait_group for it on some path to here",
-                   touches & 4 ? "set" : "read");
-    if (touches & 4) fact |= PTX__MMA_UNFENCED;
+                   accesses & 4 ? "set" : "read");
+    if (accesses & 4) fact |= PTX__MMA_UNFENCED;
     switch (effect) {
     case PTX__EFFECT_MMA_FENCE: return fact & ~(uint32_t)PTX__MMA_UNFENCED;
     case PTX__EFFECT_MMA_COMMIT: /* each group is one older; the oldest bit stays */
@@ -9172,14 +9184,14 @@ PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
     if (!PTX__ROOM(k->m, k->m->analysis_words, g->registers)) return k->m->error.code;
     marks = k->m->analysis_words.at;
     memset(marks, 0, g->registers * sizeof *marks);
-    p.k = k, p.g = g, p.effects = 0, p.about = marks;
+    p.k = k, p.g = g, p.effects = 0, p.data = marks;
     for (i = 0; i < k->ins.count && set < 32; i++) {
         const ptx__ins *ins = &k->ins.at[i];
         if (ins->kind != PTX__I_PLAIN || ptx__form_of(k, ins)->effect != PTX__EFFECT_MMA) continue;
         at = 0;
         word = ptx__next_register(k, ins, 0, &at);
         if (!word || marks[ptx__register_number(g, word)]) continue;
-        p.count = ++set;
+        p.data_count = ++set;
         for (at = 0; (word = ptx__next_register(k, ins, 1, &at)) != 0;)
             if (PTX__TAG(word) == PTX__W_32) marks[ptx__register_number(g, word)] = 2 * set + 1;
         for (at = 0; (word = ptx__next_register(k, ins, 0, &at)) != 0;
@@ -9197,19 +9209,19 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
     const ptx__ins *ins = &p->k->ins.at[i];
     uint32_t j, word, at = 0;
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
-        for (j = 0; j < p->count; j++)
-            if (fact >> j & 1 && p->about[j] == ptx__definition_of_register(p->k, word)->instruction)
+        for (j = 0; j < p->data_count; j++)
+            if (fact >> j & 1 && p->data[j] == ptx__definition_of_register(p->k, word)->instruction)
                 ptx__fault(
                     p->k, PTX_E_ASYNC, i,
                     "what the tcgen05.ld at %s loads may not have come yet: put PTX_TCGEN05_WAIT_LD between",
-                    ptx__site_at(p->k, p->about[j]));
+                    ptx__site_at(p->k, p->data[j]));
     switch (ptx__op_of(p->k, ins)) {
     case PTX_TCGEN05_WAIT_LD:
     case PTX_RAW: return 0; /* a call or a text may wait */
     default: break;
     }
-    for (j = 0; j < p->count; j++)
-        if (p->about[j] == i) fact |= 1u << j;
+    for (j = 0; j < p->data_count; j++)
+        if (p->data[j] == i) fact |= 1u << j;
     return fact;
 }
 
@@ -9218,9 +9230,9 @@ PTX__RARE ptx_code ptx__check_tensor_loads(ptx_kernel *k, ptx__graph *g) {
     uint32_t loads[32], i;
     ptx__forward p;
     if (!(k->seen & PTX__SEEN_TENSOR_LOAD)) return PTX_E_NONE;
-    p.k = k, p.g = g, p.effects = 0, p.about = loads, p.count = 0;
-    for (i = 0; i < k->ins.count && p.count < 32; i++)
-        if (ptx__is_tensor_load(ptx__op_of(k, &k->ins.at[i]))) loads[p.count++] = i;
+    p.k = k, p.g = g, p.effects = 0, p.data = loads, p.data_count = 0;
+    for (i = 0; i < k->ins.count && p.data_count < 32; i++)
+        if (ptx__is_tensor_load(ptx__op_of(k, &k->ins.at[i]))) loads[p.data_count++] = i;
     return ptx__solve_forward(&p, ptx__transfer_tensor_loads, 0);
 }
 
@@ -9258,32 +9270,32 @@ PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
    The live range of a register in a block begins after its first write, or with the block if it is read
    before, and ends with its last use, or with the block if a path leads on to a read. */
 
-typedef struct ptx__lives {
+typedef struct ptx__live_ranges {
     const ptx_kernel *k;
     const ptx__graph *g;
-    uint32_t *mentions; /* register -> last use in module.references, + 1; 2 * instruction, + 1 if written */
+    uint32_t *uses; /* register -> last use in module.references, + 1; 2 * instruction, + 1 if written */
     uint32_t *seen, *out;  /* block -> the last register (its number + 1) found live in it; live at its end */
     uint32_t *begin, *end; /* block -> where the live range of that register begins; one past its end */
     uint32_t *registers, *predicates; /* instruction -> how many more are live than one before */
-} ptx__lives;
+} ptx__live_ranges;
 
-PTX__RARE void ptx__add_life(const ptx__lives *l, uint32_t word, uint32_t begin, uint32_t end) {
+PTX__RARE void ptx__add_live_range(const ptx__live_ranges *l, uint32_t word, uint32_t begin, uint32_t end) {
     static const uint8_t weights[PTX__REGISTER_CLASSES] = {0, 1, 1, 1, 2, 4, 1};
     uint32_t *change = PTX__TAG(word) == PTX__W_PRED ? l->predicates : l->registers;
     change[begin] += weights[PTX__TAG(word)];
     change[end] -= weights[PTX__TAG(word)];
 }
 
-PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
+PTX__RARE void ptx__find_live_ranges(const ptx__live_ranges *l, uint32_t word) {
     const ptx__graph *g = l->g;
-    const ptx__reference *mentions = l->k->m->references.at;
+    const ptx__reference *references = l->k->m->references.at;
     const uint32_t id = ptx__register_number(g, word) + 1;
     uint32_t *blocks = g->mark, *stack = g->stack, found = 0, depth = 0, x, b, e;
-    for (x = l->mentions[id - 1]; x; x = mentions[x - 1].next) { /* from the last to the first */
-        const uint32_t i = mentions[x - 1].instruction >> 1;
-        b = mentions[x - 1].block;
+    for (x = l->uses[id - 1]; x; x = references[x - 1].next) { /* from the last to the first */
+        const uint32_t i = references[x - 1].instruction >> 1;
+        b = references[x - 1].block;
         if (l->seen[b] != id) l->seen[b] = id, l->end[b] = i + 1, blocks[found++] = b;
-        l->begin[b] = mentions[x - 1].instruction & 1 ? i + 1 : g->block[b].first;
+        l->begin[b] = references[x - 1].instruction & 1 ? i + 1 : g->block[b].first;
     }
     for (e = 0; e < found; e++)
         if (l->begin[blocks[e]] == g->block[blocks[e]].first) stack[depth++] = blocks[e];
@@ -9295,25 +9307,25 @@ PTX__RARE void ptx__find_lives(const ptx__lives *l, uint32_t word) {
             l->out[from] = id;
             if (l->seen[from] != id)
                 l->seen[from] = id, l->begin[from] = g->block[from].first, stack[depth++] = from;
-            ptx__add_life(l, word, l->begin[from], g->block[from].end);
+            ptx__add_live_range(l, word, l->begin[from], g->block[from].end);
         }
     }
     for (e = 0; e < found; e++) /* a result that is never read takes a register, too */
         if (b = blocks[e], l->out[b] != id)
-            ptx__add_life(l, word, l->begin[b], l->end[b] > l->begin[b] ? l->end[b] : l->begin[b] + 1);
+            ptx__add_live_range(l, word, l->begin[b], l->end[b] > l->begin[b] ? l->end[b] : l->begin[b] + 1);
 }
 
 PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
     const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
     uint32_t *s, i, b = 0, at, word, which, registers = 0, predicates = 0;
-    ptx__lives l;
+    ptx__live_ranges l;
     m->references.count = m->analysis_words.count = 0;
     if (!PTX__ROOM(m, m->analysis_words, words)) return 0;
     s = m->analysis_words.at;
     memset(s, 0, words * sizeof *s);
     l.k = k, l.g = g;
-    l.mentions = s, s += g->registers;
+    l.uses = s, s += g->registers;
     l.seen = s, s += g->blocks;
     l.out = s, s += g->blocks;
     l.begin = s, s += g->blocks;
@@ -9324,17 +9336,17 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
         if (g->block[b].end == i) b++;
         for (which = 2; which-- > 0;) /* reads, then writes */
             for (at = 0; (word = ptx__next_register(k, &k->ins.at[i], (int)which, &at)) != 0;) {
-                ptx__reference mention;
+                ptx__reference use;
                 if (!PTX__ROOM_FOR_ONE(m, m->references)) return 0;
-                mention.instruction = 2 * i + (!which && !k->ins.at[i].guard);
-                mention.block = b;
-                mention.next = l.mentions[ptx__register_number(g, word)];
-                m->references.at[m->references.count++] = mention;
-                l.mentions[ptx__register_number(g, word)] = (uint32_t)m->references.count;
+                use.instruction = 2 * i + (!which && !k->ins.at[i].guard);
+                use.block = b;
+                use.next = l.uses[ptx__register_number(g, word)];
+                m->references.at[m->references.count++] = use;
+                l.uses[ptx__register_number(g, word)] = (uint32_t)m->references.count;
             }
     }
     for (which = 1; which < PTX__REGISTER_CLASSES; which++)
-        for (i = 0; i < k->registers[which]; i++) ptx__find_lives(&l, PTX__WORD(which, i));
+        for (i = 0; i < k->registers[which]; i++) ptx__find_live_ranges(&l, PTX__WORD(which, i));
     memset(peak, 0, sizeof *peak);
     for (i = 0; i + 1 < count; i++) {
         registers += l.registers[i], predicates += l.predicates[i];
