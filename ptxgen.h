@@ -9481,23 +9481,23 @@ PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *in
 /* -- print -- */
 
 /* The numbers 00 to 99. */
-static const char ptx__pairs[] =
+static const char ptx__digit_pairs[] =
     "00010203040506070809101112131415161718192021222324252627282930313233343536373839"
     "40414243444546474849505152535455565758596061626364656667686970717273747576777879"
     "8081828384858687888990919293949596979899";
 
 /* Write n, below 1000, as three digits at p. Returns the end. */
-static inline char *ptx__last3(char *p, uint32_t n) {
+static inline char *ptx__three_digits(char *p, uint32_t n) {
     const uint32_t hundreds = n * 5243 >> 19; /* n / 100, for n below 1000 */
     *p = (char)('0' + hundreds);
-    memcpy(p + 1, ptx__pairs + 2 * (n - 100 * hundreds), 2);
+    memcpy(p + 1, ptx__digit_pairs + 2 * (n - 100 * hundreds), 2);
     return p + 3;
 }
 /* Write n in decimal at p. Returns the end. */
 static char *ptx__digits32(char *p, uint32_t n) {
-    if (n > 999) return ptx__last3(ptx__digits32(p, n / 1000), n % 1000);
-    if (n > 99) return ptx__last3(p, n);
-    memcpy(p, ptx__pairs + 2 * n + (n < 10), 2); /* one digit: the other is overwritten */
+    if (n > 999) return ptx__three_digits(ptx__digits32(p, n / 1000), n % 1000);
+    if (n > 99) return ptx__three_digits(p, n);
+    memcpy(p, ptx__digit_pairs + 2 * n + (n < 10), 2); /* one digit: the other is overwritten */
     return p + (n < 10 ? 1 : 2);
 }
 static char *ptx__digits(char *p, uint64_t n) {
@@ -9584,7 +9584,7 @@ PTX__RARE int ptx__format_register_names(const ptx_kernel *k) {
             if (i && i % 1000 == 0) length = (uint32_t)(ptx__digits32(lead + 2, i / 1000) - lead);
             to = m->register_names[c].at[i].text;
             memcpy(to, lead, sizeof lead);
-            end = i > 999 ? ptx__last3(to + length, i % 1000) : ptx__digits32(to + 2, i);
+            end = i > 999 ? ptx__three_digits(to + length, i % 1000) : ptx__digits32(to + 2, i);
             memcpy(end, ", ", 2);
             to[15] = (char)(end + 2 - to);
         }
@@ -9593,14 +9593,14 @@ PTX__RARE int ptx__format_register_names(const ptx_kernel *k) {
 }
 
 /* Print a register and ", ". */
-static inline char *ptx__print_listed(const ptx_module *m, char *p, uint32_t word) {
+static inline char *ptx__print_register(const ptx_module *m, char *p, uint32_t word) {
     const char *text = m->register_names[PTX__TAG(word)].at[PTX__INDEX(word)].text;
     memcpy(p, text, 16);
     return p + text[15];
 }
 
 /* Print the operand at w, at most 280 characters, and ", ". Returns the next operand. */
-static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const uint32_t *w) {
+static const uint32_t *ptx__print_operand(const ptx_kernel *k, char **at, const uint32_t *w) {
     const ptx_module *const m = k->m;
     const uint32_t word = *w, tag = PTX__TAG(word), style = PTX__INDEX(word) >> 16;
     const uint32_t *next = ptx__next_operand(w);
@@ -9612,7 +9612,7 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
         const int32_t offset = (int32_t)w[2];
         *p++ = '[';
         if (PTX__TAG(w[1]) < PTX__REGISTER_CLASSES)
-            p = ptx__print_listed(m, p, w[1]) - 2;
+            p = ptx__print_register(m, p, w[1]) - 2;
         else
             p = ptx__string(p, ptx__name_of(k, w[1]));
         if (offset) *p++ = '+';
@@ -9626,9 +9626,9 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
         if (style == PTX__G_SINK) *p++ = '_';
         for (; left; left--) {
             if (PTX__TAG(*next) < PTX__REGISTER_CLASSES)
-                p = ptx__print_listed(m, p, *next++);
+                p = ptx__print_register(m, p, *next++);
             else
-                next = ptx__print_other(k, &p, next);
+                next = ptx__print_operand(k, &p, next);
             if (style == PTX__G_PIPE) p--, p[-1] = '|';
             if (left > 1) continue;
             p -= style == PTX__G_PIPE ? 1 : 2;
@@ -9645,11 +9645,11 @@ static const uint32_t *ptx__print_other(const ptx_kernel *k, char **at, const ui
     case PTX__W_F64: p = ptx__hex(p, 'd', bits, 16); break;
     case PTX__W_PRED_NOT:
         *p = '!';
-        p = ptx__print_listed(m, p + 1, PTX__PREDICATE(word)) - 2;
+        p = ptx__print_register(m, p + 1, PTX__PREDICATE(word)) - 2;
         break;
     default:
         if (tag < PTX__REGISTER_CLASSES)
-            p = ptx__print_listed(m, p, word) - 2;
+            p = ptx__print_register(m, p, word) - 2;
         else
             p = ptx__string(p, ptx__name_of(k, word));
     }
@@ -9685,19 +9685,19 @@ PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins
             for (which -= ins->results; which > 0; which--) w = ptx__next_operand(w);
         } else
             w += which;
-        ptx__print_other(k, &p, w);
+        ptx__print_operand(k, &p, w);
         p -= 2;
     }
     return p;
 }
 
 /* Print the operands, each followed by ", ". */
-static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_t *w,
-                                     const uint32_t *end) {
+static inline char *ptx__print_operands(const ptx_kernel *k, char *p, const uint32_t *w,
+                                        const uint32_t *end) {
     const ptx_module *const m = k->m;
     while (w < end) {
         if (PTX__TAG(*w) < PTX__REGISTER_CLASSES) /* almost always */
-            p = ptx__print_listed(m, p, *w++);
+            p = ptx__print_register(m, p, *w++);
         else if ((PTX__TAG(*w) == PTX__W_UNSIGNED || PTX__TAG(*w) == PTX__W_SIGNED) && !w[2]) {
             p = ptx__digits32(p, w[1]);
             w += 3;
@@ -9706,7 +9706,7 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
         } else if (PTX__TAG(*w) == PTX__W_MEM && PTX__TAG(w[1]) < PTX__REGISTER_CLASSES
                    && (int32_t)w[2] >= 0) {
             *p = '[';
-            p = ptx__print_listed(m, p + 1, w[1]) - 2;
+            p = ptx__print_register(m, p + 1, w[1]) - 2;
             *p = '+';
             if (w[2]) p = ptx__digits32(p + 1, w[2]);
             memcpy(p, "], ", 4);
@@ -9715,18 +9715,18 @@ static inline char *ptx__print_items(const ptx_kernel *k, char *p, const uint32_
         } else if (*w >> 16 == PTX__GROUP(PTX__G_BRACES, 0) >> 16) {
             uint32_t left = *w++ & 0xffffu;
             for (*p++ = '{'; left && PTX__TAG(*w) < PTX__REGISTER_CLASSES; left--)
-                p = ptx__print_listed(m, p, *w++);
+                p = ptx__print_register(m, p, *w++);
             for (; left; left--) {
-                char *behind = p;
-                w = ptx__print_other(k, &behind, w);
-                p = behind;
+                char *after = p;
+                w = ptx__print_operand(k, &after, w);
+                p = after;
             }
             memcpy(p - 2, "}, ", 4);
             p++;
         } else {
-            char *behind = p;
-            w = ptx__print_other(k, &behind, w);
-            p = behind;
+            char *after = p;
+            w = ptx__print_operand(k, &after, w);
+            p = after;
         }
     }
     return p;
@@ -9737,7 +9737,7 @@ static size_t ptx__line_bound(const ptx__ins *ins) { return 448 + 24u * (size_t)
 
 static char *ptx__print_guard(const ptx_kernel *k, char *p, uint32_t guard) {
     *p++ = '@';
-    ptx__print_other(k, &p, &guard);
+    ptx__print_operand(k, &p, &guard);
     p[-2] = ' ';
     return p - 1;
 }
@@ -9760,7 +9760,7 @@ static char *ptx__print_lines(const ptx_kernel *k, char *p, const ptx__ins **at,
         p += length;
         if (ins->count) {
             *p++ = ' ';
-            p = ptx__print_items(k, p, w, w + ins->count) - 2;
+            p = ptx__print_operands(k, p, w, w + ins->count) - 2;
         }
         memcpy(p, ";\n\t", 4); /* "\n\t" for the next line, if any */
         if (++ins == end || ins->kind != PTX__I_PLAIN) break;
@@ -9951,7 +9951,7 @@ PTX__RARE char *ptx__print_module_head(ptx_module *m, char *p) {
 }
 
 /* The number of lines that an instruction prints. */
-PTX__RARE uint32_t ptx__lines(const ptx_kernel *k, const ptx__ins *ins) {
+PTX__RARE uint32_t ptx__count_instruction_lines(const ptx_kernel *k, const ptx__ins *ins) {
     const char *p;
     uint32_t lines = 1;
     if (ins->kind == PTX__I_LABEL) return k->labels.at[ins->words].uses != 0;
@@ -10046,7 +10046,7 @@ PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *plac
         first += ptx__count_lines(m->text.at + from, m->text.at + k->body);
         from = k->body;
         for (i = 0, at = first; i < k->ins.count && line >= first; i++) {
-            at += ptx__lines(k, &k->ins.at[i]);
+            at += ptx__count_instruction_lines(k, &k->ins.at[i]);
             if (at <= line) continue;
             place->kernel = m->names.at + k->name;
             place->site = ptx__site_at(k, i);
@@ -10140,13 +10140,13 @@ PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_i
    with rounded coefficients (Sollya's fpminimax; Remez for gamma). Methods: Cody and Waite's and Payne and
    Hanek's reductions; exp and log by Tang's outline, pow as log2 in two numbers; Newton steps behind rcp,
    rsqrt, lg2 and ex2. */
-typedef struct ptx__calc {
+typedef struct ptx__formula_op {
     char name[5], result, operand; /* types, see ptx__letter_type */
     uint16_t op;
     ptx_mods mods;
-} ptx__calc;
+} ptx__formula_op;
 #define PTX__SETP(name, type, compare) {name, 0, type, PTX_SETP, PTX_##compare}
-static const ptx__calc ptx__calcs[] = {
+static const ptx__formula_op ptx__formula_ops[] = {
     {"fma", 0, 'f', PTX_FMA, PTX_RN}, {"mul", 0, 'f', PTX_MUL, PTX_RN}, {"add", 0, 'f', PTX_ADD, PTX_RN},
     {"sub", 0, 'f', PTX_SUB, PTX_RN}, {"sel", 0, 'f', PTX_SELP, 0}, {"isel", 0, 'b', PTX_SELP, 0},
     {"abs", 0, 'f', PTX_ABS, 0}, {"neg", 0, 'f', PTX_NEG, 0}, {"cps", 0, 'f', PTX_COPYSIGN, 0},
@@ -10660,25 +10660,26 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
 /* Parse and record one operation with its operands, up to the ';'. out: its results. */
 PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     const char *name = e->at;
-    const ptx__calc *calc = ptx__calcs, *end = ptx__calcs + sizeof ptx__calcs / sizeof *ptx__calcs;
+    const ptx__formula_op *op = ptx__formula_ops,
+                          *end = ptx__formula_ops + sizeof ptx__formula_ops / sizeof *ptx__formula_ops;
     ptx_val v[8];
     ptx_type type;
     uint32_t n = 0;
     size_t length = 0;
     int poly;
     while (name[length] != ' ' && name[length] != ';') length++;
-    while (calc < end && (strncmp(calc->name, name, length) || calc->name[length])) calc++;
+    while (op < end && (strncmp(op->name, name, length) || op->name[length])) op++;
     poly = length == 4 && !strncmp(name, "poly", 4);
-    type = ptx__letter_type(e, calc < end ? calc->operand : poly ? 'f' : '.');
+    type = ptx__letter_type(e, op < end ? op->operand : poly ? 'f' : '.');
     for (e->at += length; *e->at != ';' && n < 8;) {
         e->at += *e->at == ' ';
         v[n] = ptx__math_operand(e, n && type == PTX_U64 && *name == 'q' && name[1] == 's' ? PTX_U32 : type);
         n++;
         if (poly && n == 3) v[1] = ptx_op3_(e->k, e->site, PTX_FMA, PTX_RN, v[1], v[0], v[--n]);
     }
-    if (calc < end)
-        ptx_opn_(e->k, e->site, (ptx_op_id)calc->op, calc->mods, ptx__letter_type(e, calc->result),
-                 calc->result ? type : PTX_NONE, n, v, 1, out);
+    if (op < end)
+        ptx_opn_(e->k, e->site, (ptx_op_id)op->op, op->mods, ptx__letter_type(e, op->result),
+                 op->result ? type : PTX_NONE, n, v, 1, out);
     else if (poly || !strncmp(name, "mov", length))
         out[0] = v[n - 1];
     else if (!strncmp(name, "pair", length))
@@ -10740,8 +10741,8 @@ PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, 
 }
 
 /* Evaluate a formula without checking its operands. Returns its first result. */
-static ptx_val ptx__formula_of(ptx_kernel *k, const char *site, const char *name, ptx_type type, uint32_t n,
-                               const ptx_val *v) {
+static ptx_val ptx__evaluate_formula(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+                                     uint32_t n, const ptx_val *v) {
     ptx_val out[3];
     ptx_module *m = ptx_kernel_module(k);
     if (!m || ptx_get_error(m)->code) return ptx__none();
@@ -10766,7 +10767,7 @@ PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, con
         letter[0] = "xyzw"[i];
         operands[i] = ptx_param_(f, site, letter, ptx_type_of(v[i]), PTX_GENERIC);
     }
-    ptx_return_(f, site, ptx__formula_of(f, site, name, type, n, operands));
+    ptx_return_(f, site, ptx__evaluate_formula(f, site, name, type, n, operands));
     return f;
 }
 
@@ -10838,8 +10839,8 @@ static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_v
 }
 
 /* Check the arguments of a vector function. Returns n, the dimensions, or 0 after an error. */
-static uint32_t ptx__vectors(ptx_kernel *k, const char *site, const char *name, int arrays, uint32_t n,
-                             uint32_t least, uint32_t most) {
+static uint32_t ptx__check_vectors(ptx_kernel *k, const char *site, const char *name, int arrays, uint32_t n,
+                                   uint32_t least, uint32_t most) {
     ptx_module *m = ptx_kernel_module(k);
     if (!arrays) ptx_fail(m, PTX_E_ARGUMENT, site, "%s: an array is NULL", name);
     else if (n < least || n > most)
@@ -10853,7 +10854,7 @@ static uint32_t ptx__vectors(ptx_kernel *k, const char *site, const char *name, 
 PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
     ptx_val r;
     uint32_t i;
-    if (!ptx__vectors(k, site, "ptx_dot", a && b, n, 2, 4)) return ptx__none();
+    if (!ptx__check_vectors(k, site, "ptx_dot", a && b, n, 2, 4)) return ptx__none();
     r = ptx__times(k, site, a[0], b[0]);
     for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
     return r;
@@ -10863,7 +10864,7 @@ PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a,
                               ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
-    if (!ptx__vectors(k, site, "ptx_cross", a && b && out, 3, 3, 3)) return;
+    if (!ptx__check_vectors(k, site, "ptx_cross", a && b && out, 3, 3, 3)) return;
     for (i = 0; i < 3; i++) {
         uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
         r[i] = ptx_op1_(k, site, PTX_NEG, 0, ptx__times(k, site, a[l], b[j]));
@@ -10873,7 +10874,7 @@ PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a,
 }
 
 PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
-    if (!ptx__vectors(k, site, "ptx_length", a != NULL, n, 2, 4)) return ptx__none();
+    if (!ptx__check_vectors(k, site, "ptx_length", a != NULL, n, 2, 4)) return ptx__none();
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
@@ -10881,7 +10882,7 @@ PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, c
                                   ptx_val *out) {
     ptx_val d;
     uint32_t i;
-    if (!ptx__vectors(k, site, "ptx_normalize", a && out, n, 2, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_normalize", a && out, n, 2, 4)) return;
     d = ptx_dot_(k, site, n, a, a);
     if (ptx_type_of(d) == PTX_F64)
         d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
@@ -10894,7 +10895,7 @@ PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, con
                                 const ptx_val *normal, ptx_val *out) {
     ptx_val d;
     uint32_t i;
-    if (!ptx__vectors(k, site, "ptx_reflect", v && normal && out, n, 2, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_reflect", v && normal && out, n, 2, 4)) return;
     d = ptx_dot_(k, site, n, v, normal);
     d = ptx_op1_(k, site, PTX_NEG, 0, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
@@ -10903,7 +10904,7 @@ PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, con
 PTX__RARE_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
                              ptx_val t, ptx_val *out) {
     uint32_t i;
-    n = ptx__vectors(k, site, "ptx_lerp", a && b && out, n, 2, 4);
+    n = ptx__check_vectors(k, site, "ptx_lerp", a && b && out, n, 2, 4);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
 
@@ -10911,7 +10912,7 @@ PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uin
                                 const ptx_val *a, const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
-    n = ptx__vectors(k, site, "ptx_mat_mul", a && b && out, n, 3, 4);
+    n = ptx__check_vectors(k, site, "ptx_mat_mul", a && b && out, n, 3, 4);
     if (columns > 1) columns = n;
     for (i = 0; i < n; i++)
         for (j = 0; j < columns; j++) {
@@ -10923,14 +10924,14 @@ PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uin
 }
 
 PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
-    return ptx_as(ptx__formula_of(k, site, "pcg", PTX_F32, 1, &x), PTX_U32);
+    return ptx_as(ptx__evaluate_formula(k, site, "pcg", PTX_F32, 1, &x), PTX_U32);
 }
 
 PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
                                ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
-    if (!ptx__vectors(k, site, "ptx_philox", counter && key && out, 4, 4, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_philox", counter && key && out, 4, 4, 4)) return;
     memcpy(c, counter, sizeof c);
     memcpy(keys, key, sizeof keys);
     c[0] = ptx__to_register(k, site, c[0]);
@@ -10952,7 +10953,7 @@ PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *c
 }
 
 PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
-    return ptx__formula_of(k, site, "unit", PTX_F32, 1, &x);
+    return ptx__evaluate_formula(k, site, "unit", PTX_F32, 1, &x);
 }
 
 PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n,
@@ -10961,7 +10962,7 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
     char full[32];
     uint32_t i;
     snprintf(full, sizeof full, "ptx_%s", name);
-    if (!ptx__vectors(k, site, full, p != NULL, n, 2, 3)) return ptx__none();
+    if (!ptx__check_vectors(k, site, full, p != NULL, n, 2, 3)) return ptx__none();
     for (i = 0; i < n; i++) v[i] = p[i];
     v[n] = seed;
     for (i = 0; i <= n; i++)
@@ -10972,14 +10973,14 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
             return ptx__none();
         }
     snprintf(full, sizeof full, "%s%u", name, (unsigned)n);
-    if (n == 2) return ptx__formula_of(k, site, full, PTX_F32, 3, v);
+    if (n == 2) return ptx__evaluate_formula(k, site, full, PTX_F32, 3, v);
     return ptx_call_(k, site, ptx__formula_function(k->m, site, full, PTX_F32, 4, v), 4, v);
 }
 
 PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
-    if (!ptx__vectors(k, site, "ptx_pack_rgba8", rgba != NULL, 4, 4, 4)) return packed;
+    if (!ptx__check_vectors(k, site, "ptx_pack_rgba8", rgba != NULL, 4, 4, 4)) return packed;
     for (i = 0; i < 4; i++) {
         v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
                      ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
@@ -10990,7 +10991,7 @@ PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx
 }
 PTX__RARE_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
-    if (!ptx__vectors(k, site, "ptx_unpack_rgba8", rgba != NULL, 4, 4, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_unpack_rgba8", rgba != NULL, 4, 4, 4)) return;
     packed = ptx__to_register(k, site, packed);
     for (i = 0; i < 4; i++) {
         ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
@@ -11005,7 +11006,7 @@ PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, 
 }
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
     ptx_val parts[2];
-    if (!ptx__vectors(k, site, "ptx_unpack_half", out != NULL, 4, 4, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_unpack_half", out != NULL, 4, 4, 4)) return;
     ptx_unpack_(k, site, PTX_F16, 2, ptx__to_register(k, site, packed), parts);
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);
