@@ -772,33 +772,34 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    In front: '*' the type prints as b16, b32, b64 or pred, and any operand of that width fits;
              '~' the same for the types that ld and st do not know by name (f16 ...);
              '!' the results are read as well: variables. */
-/* FACTS. BY: the threads that must execute the instruction together. MEMBERS: the lanes in the mask that is
-   its last operand. WARP, GROUP, BLOCK, CLUSTER: all threads of the warp, warpgroup, block or cluster. A
-   BLOCK instruction with a count of threads is for that many, in whole warps. None of these: no rule. */
-#define PTX__BY_MEMBERS 1u
-#define PTX__BY_WARP 2u
-#define PTX__BY_GROUP 3u
-#define PTX__BY_BLOCK 4u
-#define PTX__BY_CLUSTER 5u
-/* GIVES: how uniform the result is. LANE: it differs between threads. LANE_OF: it is the first operand of the
-   lane that the second operand names. UNI_WARP, UNI_BLOCK: uniform in a warp, in a block. None of these: as
+/* FACTS. CONVERGENT: the instruction is collective, these threads must execute it together. MEMBERS: the
+   lanes in the mask that is its last operand. WARP, GROUP, BLOCK, CLUSTER: all threads of the warp,
+   warpgroup, block or cluster. A BLOCK instruction with a count of threads is for that many, in whole warps.
+   None of these: no rule. */
+#define PTX__CONVERGENT_MEMBERS 1u
+#define PTX__CONVERGENT_WARP 2u
+#define PTX__CONVERGENT_GROUP 3u
+#define PTX__CONVERGENT_BLOCK 4u
+#define PTX__CONVERGENT_CLUSTER 5u
+/* UNIFORM: how uniform the result is. LANE: it differs between threads. LANE_OF: it is the first operand of
+   the lane that the second operand names. WARP, BLOCK: it is uniform in a warp, in a block. None of these: as
    uniform as the operands. */
-#define PTX__GIVES_LANE (1u << 3)
-#define PTX__GIVES_LANE_OF (2u << 3)
-#define PTX__GIVES_UNI_WARP (3u << 3)
-#define PTX__GIVES_UNI_BLOCK (4u << 3)
-/* DOES: the effect on asynchronous copies (cp.async, bulk) and products (wgmma). READ: it reads shared
-   memory, if it names that space. */
-#define PTX__DOES_COPY (1u << 6)
-#define PTX__DOES_COMMIT (2u << 6)
-#define PTX__DOES_WAIT_GROUPS (3u << 6)
-#define PTX__DOES_WAIT (4u << 6)
-#define PTX__DOES_READ (5u << 6)
-#define PTX__DOES_MMA_FENCE (6u << 6)
-#define PTX__DOES_MMA (7u << 6)
-#define PTX__DOES_MMA_COMMIT (8u << 6)
-#define PTX__DOES_MMA_WAIT (9u << 6)
-#define PTX__DOES_BULK (10u << 6)
+#define PTX__UNIFORM_LANE (1u << 3)
+#define PTX__UNIFORM_LANE_OF (2u << 3)
+#define PTX__UNIFORM_WARP (3u << 3)
+#define PTX__UNIFORM_BLOCK (4u << 3)
+/* EFFECT: on asynchronous copies (cp.async, bulk) and products (wgmma). READ: it reads shared memory, if it
+   names that space. */
+#define PTX__EFFECT_OF_COPY (1u << 6)
+#define PTX__EFFECT_OF_COMMIT (2u << 6)
+#define PTX__EFFECT_OF_WAIT_GROUPS (3u << 6)
+#define PTX__EFFECT_OF_WAIT (4u << 6)
+#define PTX__EFFECT_OF_READ (5u << 6)
+#define PTX__EFFECT_OF_MMA_FENCE (6u << 6)
+#define PTX__EFFECT_OF_MMA (7u << 6)
+#define PTX__EFFECT_OF_MMA_COMMIT (8u << 6)
+#define PTX__EFFECT_OF_MMA_WAIT (9u << 6)
+#define PTX__EFFECT_OF_BULK (10u << 6)
 /* The source operands for which ptxas refuses an immediate: the first, from the second on, from the third on,
    all. */
 #define PTX__REGISTER_1 (1u << 10)
@@ -812,18 +813,18 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__SCALES_1 (1u << 17) /* mma with block scales: scales of a row, a byte each */
 #define PTX__SCALES_2 (2u << 17)
 #define PTX__SCALES_4 (4u << 17)
-#define PTX__MMA (PTX__IS_MMA | PTX__BY_WARP | PTX__GIVES_LANE)
-#define PTX__WMMA (PTX__IS_WMMA | PTX__BY_WARP | PTX__GIVES_LANE)
-#define PTX__WMMA_LOAD (PTX__WMMA | PTX__DOES_READ)
-#define PTX__WMMA_STORE (PTX__IS_WMMA | PTX__BY_WARP)
-#define PTX__TEXTURE (PTX__GIVES_LANE | PTX__REGISTER_1)
-#define PTX__SHUFFLE (PTX__BY_MEMBERS | PTX__GIVES_LANE)
-#define PTX__VOTE (PTX__BY_MEMBERS | PTX__GIVES_UNI_WARP)
+#define PTX__MMA (PTX__IS_MMA | PTX__CONVERGENT_WARP | PTX__UNIFORM_LANE)
+#define PTX__WMMA (PTX__IS_WMMA | PTX__CONVERGENT_WARP | PTX__UNIFORM_LANE)
+#define PTX__WMMA_LOAD (PTX__WMMA | PTX__EFFECT_OF_READ)
+#define PTX__WMMA_STORE (PTX__IS_WMMA | PTX__CONVERGENT_WARP)
+#define PTX__TEXTURE (PTX__UNIFORM_LANE | PTX__REGISTER_1)
+#define PTX__SHUFFLE (PTX__CONVERGENT_MEMBERS | PTX__UNIFORM_LANE)
+#define PTX__VOTE (PTX__CONVERGENT_MEMBERS | PTX__UNIFORM_WARP)
 #define PTX__REDUX (PTX__VOTE | PTX__NO_FLOATS)
-#define PTX__BAR_RED (PTX__BY_BLOCK | PTX__GIVES_UNI_BLOCK)
-#define PTX__LDMATRIX (PTX__BY_WARP | PTX__GIVES_LANE | PTX__DOES_READ)
-#define PTX__STMATRIX (PTX__BY_WARP | PTX__REGISTERS_2)
-#define PTX__WGMMA (PTX__BY_GROUP | PTX__GIVES_LANE | PTX__DOES_MMA)
+#define PTX__BAR_RED (PTX__CONVERGENT_BLOCK | PTX__UNIFORM_BLOCK)
+#define PTX__LDMATRIX (PTX__CONVERGENT_WARP | PTX__UNIFORM_LANE | PTX__EFFECT_OF_READ)
+#define PTX__STMATRIX (PTX__CONVERGENT_WARP | PTX__REGISTERS_2)
+#define PTX__WGMMA (PTX__CONVERGENT_GROUP | PTX__UNIFORM_LANE | PTX__EFFECT_OF_MMA)
 
 /* How a row writes a set. (0): the empty set. T2(U32, I64): types. M3(RN, FTZ, SAT): modifiers. Each name is
    a type or modifier, or a group from above. A set has at most three names; of source types two, of defaults
@@ -961,12 +962,12 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(TESTP, "testp", "p=t", 20, 0, 0, T1(FLT), (0), (0), M1(TEST))                                         \
     OP(COPYSIGN, "copysign", "t=tt", 20, 0, 0, T1(FLT))
 /* setp and set: a comparison, and one whose result is combined with a predicate. */
-#define PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, compare, both)                           \
+#define PTX__SETP_FORMS(FORM, results, version, sm, types, allowed, compare, combined)                       \
     FORM(SETP, "setp", results "=tt", version, sm, types, (0), allowed, compare)                             \
-    FORM(SETP, "setp", results "=ttp", version, sm, types, (0), allowed, both)
-#define PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, compare, both)                            \
+    FORM(SETP, "setp", results "=ttp", version, sm, types, (0), allowed, combined)
+#define PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, compare, combined)                        \
     FORM(SET, "set", "t=cc", version, sm, types, sources, allowed, compare)                                  \
-    FORM(SET, "set", "t=ccp", version, sm, types, sources, allowed, both)
+    FORM(SET, "set", "t=ccp", version, sm, types, sources, allowed, combined)
 #define PTX__SET_CMP(FORM, version, sm, types, sources, allowed)                                             \
     PTX__SET_FORMS(FORM, version, sm, types, sources, allowed, PTX__M1(CMP), PTX__M2(CMP, BOOL))
 #define PTX__SETP_CMP(FORM, results, version, sm, types, allowed)                                            \
@@ -1110,13 +1111,13 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__RED_ASYNC "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes"
 #define PTX__TABLE_MEMORY(OP, FORM, T1, T2, T3, M1, M2, M3)                                                  \
     /* memory */                                                                                             \
-    OP(LD, "ld", "~v=m", 10, 0, PTX__GIVES_LANE | PTX__DOES_READ, T1(MEMORY), (0), M1(LOAD))                 \
+    OP(LD, "ld", "~v=m", 10, 0, PTX__UNIFORM_LANE | PTX__EFFECT_OF_READ, T1(MEMORY), (0), M1(LOAD))          \
     FORM(LD, "ld", "~v=m", 88, 100, T1(WORDS), (0), M1(LOAD32), M1(VEC32))                                   \
     FORM(LD, "ld", "~v=m", 83, 70, T1(B128), (0), M1(LOAD_ONE))                                              \
     OP(ST, "st", "~=mv", 10, 0, 0, T1(MEMORY), (0), M1(STORE))                                               \
     FORM(ST, "st", "~=mv", 88, 100, T1(WORDS), (0), M1(STORE32), M1(VEC32))                                  \
     FORM(ST, "st", "~=mv", 83, 70, T1(B128), (0), M1(STORE_ONE))                                             \
-    OP(LDU, "ldu", "t=m", 20, 0, PTX__GIVES_LANE, T1(MEMORY), (0), M1(M_GLOBAL))                             \
+    OP(LDU, "ldu", "t=m", 20, 0, PTX__UNIFORM_LANE, T1(MEMORY), (0), M1(M_GLOBAL))                           \
     FORM(LDU, "ldu%m.v%1%t", "{t+v}=m", 20, 0, T1(MEMORY), (0), M1(M_GLOBAL))                                \
     OP(ST_ASYNC, "st.async.shared::cluster.mbarrier::complete_tx::bytes", "=ktr", 81, 90, PTX__NO_FLOATS,    \
         T1(WORDS))                                                                                           \
@@ -1140,7 +1141,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(CREATEPOLICY_RANGE, "createpolicy.range%m.b64", "d=muu", 74, 80, 0, (0), (0),                         \
         M2(L2_SECONDARY, M_GLOBAL), M1(L2_PRIMARY))                                                          \
     OP(CREATEPOLICY_CVT, "createpolicy.cvt.L2.b64", "d=d", 74, 80, 0, (0))                                   \
-    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__GIVES_LANE, T2(I32, I64), (0),          \
+    OP(MULTIMEM_LD_REDUCE, "multimem.ld_reduce", "t=m", 81, 90, PTX__UNIFORM_LANE, T2(I32, I64), (0),        \
         M1(MULTIMEM), M1(ATOM_MINMAX))                                                                       \
     PTX__MULTIMEM_FORMS(FORM, LD_REDUCE, "multimem.ld_reduce", "t=m", "{t+v}=m", M1(MULTIMEM))               \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 82, 90, T2(F16X2, BF16X2), (0),        \
@@ -1149,22 +1150,22 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         T2(E4M3X4, E5M2X4), (0), M1(MULTIMEM), M2(ATOM_ADD, ATOM_MINMAX))                                    \
     FORM(MULTIMEM_LD_REDUCE, "multimem.ld_reduce%m.v%1%t", "{t+v}=m", 86, PTX__ON_MULTIMEM,                  \
         T2(E4M3X4, E5M2X4), (0), M1(MULTIMEM), M2(ATOM_ADD, ACC_F16))                                        \
-    OP(MULTIMEM_ST, "multimem.st", "=mt", 81, 90, PTX__GIVES_LANE, T1(WORDS), (0), M1(MULTIMEM_ST))          \
+    OP(MULTIMEM_ST, "multimem.st", "=mt", 81, 90, PTX__UNIFORM_LANE, T1(WORDS), (0), M1(MULTIMEM_ST))        \
     FORM(MULTIMEM_ST, "multimem.st%m.v%1%t", "=m{t+v}", 81, 90, T3(F32, F16X2, BF16X2), (0),                 \
         M1(MULTIMEM_ST))                                                                                     \
-    OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__GIVES_LANE, T2(I32, I64), (0), M1(MULTIMEM_ST),     \
+    OP(MULTIMEM_RED, "multimem.red", "=mt", 81, 90, PTX__UNIFORM_LANE, T2(I32, I64), (0), M1(MULTIMEM_ST),   \
         M1(ATOM_MINMAX))                                                                                     \
     PTX__MULTIMEM_FORMS(FORM, RED, "multimem.red", "=mt", "=m{t+v}", M1(MULTIMEM_ST))                        \
     /* atomics */                                                                                            \
-    OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__GIVES_LANE, T1(B32_64), (0), M1(ATOMIC),                   \
+    OP(ATOMIC_BITS, "atom", "*t=mt", 32, 32, PTX__UNIFORM_LANE, T1(B32_64), (0), M1(ATOMIC),                 \
         M2(ATOM_BITS, ATOM_EXCH))                                                                            \
     FORM(ATOMIC_BITS, "atom", "*t=mt", 83, 90, T1(B128), (0), M1(ATOMIC), M1(ATOM_EXCH))                     \
-    OP(ATOMIC_CAS, "atom", "*t=mtt", 63, 70, PTX__GIVES_LANE, T1(BITS), (0), M1(ATOMIC_PLAIN), M1(ATOM_CAS), \
-        M1(ATOM_CAS))                                                                                        \
+    OP(ATOMIC_CAS, "atom", "*t=mtt", 63, 70, PTX__UNIFORM_LANE, T1(BITS), (0), M1(ATOMIC_PLAIN),             \
+        M1(ATOM_CAS), M1(ATOM_CAS))                                                                          \
     FORM(ATOMIC_CAS, "atom", "*t=mtt", 83, 90, T1(B128), (0), M1(ATOMIC_PLAIN), M1(ATOM_CAS), M1(ATOM_CAS))  \
-    OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__GIVES_LANE, T2(I32, I64), (0), M1(ATOMIC), M1(ATOM_MINMAX))      \
+    OP(ATOMIC, "atom", "t=mt", 32, 32, PTX__UNIFORM_LANE, T2(I32, I64), (0), M1(ATOMIC), M1(ATOM_MINMAX))    \
     PTX__ATOM_FORMS(FORM, ATOMIC, "atom", "t=mt", M1(ATOMIC))                                                \
-    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__GIVES_LANE, T1(F32), (0),                   \
+    OP(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, PTX__UNIFORM_LANE, T1(F32), (0),                 \
         M1(ATOMIC_GLOBAL), M1(ATOM_ADD))                                                                     \
     FORM(ATOM_VECTOR, "atom%m.v%1%t", "{t+v}=m{t+v}", 81, 90, T2(F16X2, BF16X2), (0), M1(ATOMIC_NOFTZ),      \
         M3(ATOM_ADD, ATOM_MINMAX, NOFTZ))                                                                    \
@@ -1188,17 +1189,17 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 /* cp.async: plain; with the number of source bytes; with an L2 policy; with both. IGNORE: where the predicate
    is true, the source is ignored and zeros are written. */
 #define PTX__CP_ASYNC(OP, FORM, ID, name, operands)                                                          \
-    OP(CP_ASYNC_##ID, name, operands, 70, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE))                    \
+    OP(CP_ASYNC_##ID, name, operands, 70, 80, PTX__EFFECT_OF_COPY, (0), (0), PTX__M1(L2_SIZE))               \
     FORM(CP_ASYNC_##ID, name, operands "u", 70, 80, (0), (0), PTX__M1(L2_SIZE))                              \
     FORM(CP_ASYNC_##ID, name, operands "d", 74, 80, (0), (0), PTX__M1(L2_SIZE), PTX__M1(L2_CACHE_HINT))      \
     FORM(CP_ASYNC_##ID, name, operands "ud", 74, 80, (0), (0), PTX__M1(L2_SIZE), PTX__M1(L2_CACHE_HINT))     \
-    OP(CP_ASYNC_##ID##_IGNORE, name, operands "p", 75, 80, PTX__DOES_COPY, (0), (0), PTX__M1(L2_SIZE))
+    OP(CP_ASYNC_##ID##_IGNORE, name, operands "p", 75, 80, PTX__EFFECT_OF_COPY, (0), (0), PTX__M1(L2_SIZE))
 /* HINTED: a copy, and the same with an L2 policy. MULTICAST: both of these, and to several blocks. */
 #define PTX__HINTED(OP, FORM, ID, name, operands, version, facts)                                            \
     OP(ID, name "%m", operands, version, 90, facts, (0))                                                     \
     FORM(ID, name "%m", operands "d", version, 90, (0), (0), (0), PTX__M1(L2_CACHE_HINT))
 #define PTX__MULTICAST(OP, FORM, ID, name, operands)                                                         \
-    PTX__HINTED(OP, FORM, ID, name, operands, 80, PTX__DOES_BULK)                                            \
+    PTX__HINTED(OP, FORM, ID, name, operands, 80, PTX__EFFECT_OF_BULK)                                       \
     FORM(ID, name "%m", operands "h", 80, 90, (0), (0), (0), PTX__M1(MULTICAST))                             \
     FORM(ID, name "%m", operands "hd", 80, 90, (0), (0), (0), PTX__M2(MULTICAST, L2_CACHE_HINT))
 #define PTX__REDUCE_S2G "cp.reduce.async.bulk.global.shared::cta.bulk_group%m%t"
@@ -1228,29 +1229,30 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     /* asynchronous copies */                                                                                \
     PTX__CP_ASYNC(OP, FORM, CA, "cp.async.ca.shared.global", "=sgA")                                         \
     PTX__CP_ASYNC(OP, FORM, CG, "cp.async.cg.shared.global", "=sgB")                                         \
-    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 70, 80, PTX__DOES_COMMIT, (0))                   \
-    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 70, 80, PTX__DOES_WAIT_GROUPS, (0))                 \
-    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 70, 80, PTX__DOES_WAIT, (0))                             \
-    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 70, 80, PTX__DOES_WAIT, (0))   \
+    OP(CP_ASYNC_COMMIT_GROUP, "cp.async.commit_group", "=", 70, 80, PTX__EFFECT_OF_COMMIT, (0))              \
+    OP(CP_ASYNC_WAIT_GROUP, "cp.async.wait_group", "=J", 70, 80, PTX__EFFECT_OF_WAIT_GROUPS, (0))            \
+    OP(CP_ASYNC_WAIT_ALL, "cp.async.wait_all", "=", 70, 80, PTX__EFFECT_OF_WAIT, (0))                        \
+    OP(CP_ASYNC_MBARRIER_ARRIVE, "cp.async.mbarrier.arrive.shared.b64", "=b", 70, 80, PTX__EFFECT_OF_WAIT,   \
+        (0))                                                                                                 \
     OP(CP_ASYNC_MBARRIER_ARRIVE_NOINC, "cp.async.mbarrier.arrive.noinc.shared.b64", "=b", 70, 80,            \
-        PTX__DOES_WAIT, (0))                                                                                 \
+        PTX__EFFECT_OF_WAIT, (0))                                                                            \
     /* bulk copies */                                                                                        \
     PTX__HINTED(OP, FORM, BULK_G2S_CTA, "cp.async.bulk.shared::cta.global" PTX__TX_BYTES, "=sgCb", 86,       \
-        PTX__DOES_BULK)                                                                                      \
+        PTX__EFFECT_OF_BULK)                                                                                 \
     PTX__MULTICAST(OP, FORM, BULK_G2S, "cp.async.bulk.shared::cluster.global" PTX__TX_BYTES, "=kgCr")        \
-    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta" PTX__TX_BYTES, "=ksCr", 80, 90, PTX__DOES_BULK, \
-        (0))                                                                                                 \
+    OP(BULK_S2S, "cp.async.bulk.shared::cluster.shared::cta" PTX__TX_BYTES, "=ksCr", 80, 90,                 \
+        PTX__EFFECT_OF_BULK, (0))                                                                            \
     PTX__HINTED(OP, FORM, BULK_S2G, "cp.async.bulk.global.shared::cta.bulk_group", "=gsC", 80,               \
-        PTX__DOES_BULK)                                                                                      \
+        PTX__EFFECT_OF_BULK)                                                                                 \
     OP(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group.cp_mask", "=gsCh", 86, 100,             \
-        PTX__DOES_BULK, (0))                                                                                 \
+        PTX__EFFECT_OF_BULK, (0))                                                                            \
     FORM(BULK_S2G_MASKED, "cp.async.bulk.global.shared::cta.bulk_group%m.cp_mask", "=gsCdh", 86, 100, (0),   \
         (0), (0), M1(L2_CACHE_HINT))                                                                         \
     PTX__HINTED(OP, FORM, BULK_PREFETCH, "cp.async.bulk.prefetch.L2.global", "=gC", 80, 0)                   \
     OP(BULK_COMMIT_GROUP, "cp.async.bulk.commit_group", "=", 80, 90, 0, (0))                                 \
     OP(BULK_WAIT_GROUP, "cp.async.bulk.wait_group", "=J", 80, 90, 0, (0))                                    \
     OP(BULK_WAIT_GROUP_READ, "cp.async.bulk.wait_group.read", "=J", 80, 90, 0, (0))                          \
-    OP(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__DOES_BULK, T2(I32, I64), (0), (0),             \
+    OP(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, PTX__EFFECT_OF_BULK, T2(I32, I64), (0), (0),        \
         M1(ATOM_MINMAX))                                                                                     \
     FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T2(I32, U64), (0), (0), M1(ATOM_ADD))             \
     FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(B32_64), (0), (0), M1(ATOM_BITS))              \
@@ -1258,7 +1260,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(FLT), (0), (0), M1(ATOM_ADD))                  \
     FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(H16), (0), (0), M2(ATOM_ADD, NOFTZ))           \
     FORM(BULK_REDUCE_S2G, PTX__REDUCE_S2G, "=gsC", 80, 90, T1(H16), (0), (0), M1(ATOM_MINMAX))               \
-    OP(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__DOES_BULK, T1(I32), (0), (0),                 \
+    OP(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, PTX__EFFECT_OF_BULK, T1(I32), (0), (0),            \
         M2(ATOM_ADD, ATOM_MINMAX))                                                                           \
     FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(U64), (0), (0), M1(ATOM_ADD))                 \
     FORM(BULK_REDUCE_S2S, PTX__REDUCE_S2S, "=ksCr", 80, 90, T1(B32), (0), (0), M1(ATOM_BITS))                \
@@ -1267,40 +1269,40 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__REPLACE(OP, ID, field, operands, bits, version, sm)                                             \
     OP(TENSORMAP_REPLACE_##ID, "tensormap.replace.tile." field ".shared::cta.b1024.b" bits, operands,        \
         version, sm, 0, (0))
-/* mbarrier instructions. needed, usual: memory orders and scopes, and their default; (0) for none. */
-#define PTX__MBARRIER(OP, ID, name, operands, version, sm, needed, usual)                                    \
-    OP(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, PTX__GIVES_LANE, (0), (0), (0),        \
-        needed, usual)
-#define PTX__MBARRIER_FORM(FORM, ID, name, operands, version, sm, needed, usual)                             \
-    FORM(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, (0), (0), (0), needed, usual)
+/* mbarrier instructions. needed, default_mods: memory orders and scopes, and their default; (0) for none. */
+#define PTX__MBARRIER(OP, ID, name, operands, version, sm, needed, default_mods)                             \
+    OP(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, PTX__UNIFORM_LANE, (0), (0), (0),      \
+        needed, default_mods)
+#define PTX__MBARRIER_FORM(FORM, ID, name, operands, version, sm, needed, default_mods)                      \
+    FORM(MBARRIER_##ID, "mbarrier." name ".b64", operands, version, sm, (0), (0), (0), needed, default_mods)
 #define PTX__TABLE_TENSOR_COPIES(OP, FORM, T1, T2, T3, M1, M2, M3)                                           \
     /* tensor copies */                                                                                      \
     PTX__HINTED(OP, FORM, TENSOR_G2S_CTA, "cp.async.bulk.tensor.%1d.shared::cta.global.tile" PTX__TX_BYTES,  \
-        "=s[n{u+d}]b", 86, PTX__DOES_BULK)                                                                   \
+        "=s[n{u+d}]b", 86, PTX__EFFECT_OF_BULK)                                                              \
     PTX__MULTICAST(OP, FORM, TENSOR_G2S,                                                                     \
         "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" PTX__TX_BYTES, "=k[n{u+d}]r")                 \
     OP(TENSOR_G2S_PAIR,                                                                                      \
         "cp.async.bulk.tensor.%1d.shared::cluster.global.tile" PTX__TX_BYTES ".cta_group::2", "=k[n{u+d}]r", \
-        86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
+        86, PTX__ON_100_110, PTX__EFFECT_OF_BULK, (0))                                                       \
     OP(TENSOR_GATHER4, "cp.async.bulk.tensor.2d.shared::cluster.global.tile::gather4" PTX__TX_BYTES,         \
-        "=k[n{5u}]r", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                              \
+        "=k[n{5u}]r", 86, PTX__ON_100_110, PTX__EFFECT_OF_BULK, (0))                                         \
     OP(TENSOR_GATHER4_CTA, "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4" PTX__TX_BYTES,         \
-        "=s[n{5u}]b", 86, 100, PTX__DOES_BULK, (0))                                                          \
+        "=s[n{5u}]b", 86, 100, PTX__EFFECT_OF_BULK, (0))                                                     \
     PTX__HINTED(OP, FORM, TENSOR_IM2COL,                                                                     \
         "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES, "=k[n{u+i}]r{h-}", 80,       \
-        PTX__DOES_BULK)                                                                                      \
+        PTX__EFFECT_OF_BULK)                                                                                 \
     FORM(TENSOR_IM2COL, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col" PTX__TX_BYTES "%m",         \
         "=k[n{u+i}]r{h-}h", 80, 90, (0), (0), (0), M1(MULTICAST))                                            \
     OP(TENSOR_IM2COL_W, "cp.async.bulk.tensor.%1d.shared::cluster.global.im2col::w" PTX__TX_BYTES,           \
-        "=k[n{u+i}]r{2h}", 86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                         \
+        "=k[n{u+i}]r{2h}", 86, PTX__ON_100_110, PTX__EFFECT_OF_BULK, (0))                                    \
     PTX__HINTED(OP, FORM, TENSOR_S2G, "cp.async.bulk.tensor.%1d.global.shared::cta.tile.bulk_group",         \
-        "=[n{u+d}]s", 80, PTX__DOES_BULK)                                                                    \
+        "=[n{u+d}]s", 80, PTX__EFFECT_OF_BULK)                                                               \
     OP(TENSOR_S2G_IM2COL, "cp.async.bulk.tensor.%1d.global.shared::cta.im2col_no_offs.bulk_group",           \
-        "=[n{u+i}]s", 80, 90, PTX__DOES_BULK, (0))                                                           \
+        "=[n{u+i}]s", 80, 90, PTX__EFFECT_OF_BULK, (0))                                                      \
     OP(TENSOR_SCATTER4, "cp.async.bulk.tensor.2d.global.shared::cta.tile::scatter4.bulk_group", "=[n{5u}]s", \
-        86, PTX__ON_100_110, PTX__DOES_BULK, (0))                                                            \
+        86, PTX__ON_100_110, PTX__EFFECT_OF_BULK, (0))                                                       \
     OP(TENSOR_REDUCE, "cp.reduce.async.bulk.tensor.%1d.global.shared::cta%m.tile.bulk_group", "=[n{u+d}]s",  \
-        80, 90, PTX__DOES_BULK, (0), (0), (0), M1(BULK_REDUCE))                                              \
+        80, 90, PTX__EFFECT_OF_BULK, (0), (0), (0), M1(BULK_REDUCE))                                         \
     PTX__HINTED(OP, FORM, TENSOR_PREFETCH, "cp.async.bulk.prefetch.tensor.%1d.L2.global.tile", "=[n{u+d}]",  \
         80, 0)                                                                                               \
     OP(TENSORMAP_REPLACE_ADDRESS, "tensormap.replace.tile.global_address%m.b1024.b64", "=md", 83,            \
@@ -1317,7 +1319,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__REPLACE(OP, FILL, "fill_mode", "=sH", "32", 83, PTX__ON_90A_100UP)                                  \
     PTX__REPLACE(OP, ATOMICITY, "swizzle_atomicity", "=sR", "32", 86, PTX__ON_100UP)                         \
     OP(TENSORMAP_CP_FENCE, "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic"                   \
-        ".release%m.sync.aligned", "=gsD", 83, 90, PTX__BY_WARP, (0), (0), (0), M1(SCOPE))                   \
+        ".release%m.sync.aligned", "=gsD", 83, 90, PTX__CONVERGENT_WARP, (0), (0), (0), M1(SCOPE))           \
     /* mbarrier */                                                                                           \
     PTX__MBARRIER(OP, INIT, "init.shared", "=bM", 70, 80, (0), (0))                                          \
     PTX__MBARRIER(OP, INVAL, "inval.shared", "=b", 70, 80, (0), (0))                                         \
@@ -1349,11 +1351,11 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         M3(RELAXED, CTA, CLUSTER), M1(RELAXED_CLUSTER))                                                      \
     PTX__MBARRIER(OP, TEST_WAIT, "test_wait.shared", "p=bd", 70, 80, (0), (0))                               \
     OP(MBARRIER_TEST_WAIT_PARITY, "mbarrier.test_wait.parity.shared.b64", "p=bu", 71, 80,                    \
-        PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
+        PTX__UNIFORM_LANE | PTX__PARITY, (0))                                                                \
     PTX__MBARRIER(OP, TRY_WAIT, "try_wait.shared::cta", "p=bd", 78, 90, (0), (0))                            \
     FORM(MBARRIER_TRY_WAIT, "mbarrier.try_wait.shared::cta.b64", "p=bdu", 78, 90, (0))                       \
     OP(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=bu", 78, 90,                 \
-        PTX__GIVES_LANE | PTX__PARITY, (0))                                                                  \
+        PTX__UNIFORM_LANE | PTX__PARITY, (0))                                                                \
     FORM(MBARRIER_TRY_WAIT_PARITY, "mbarrier.try_wait.parity.shared::cta.b64", "p=buu", 78, 90, (0))         \
     PTX__MBARRIER_FORM(FORM, TRY_WAIT_PARITY, "try_wait.parity%m.shared::cta", "p=bu", 80, 90,               \
         M3(ACQUIRE, CTA, CLUSTER), (0))                                                                      \
@@ -1365,14 +1367,15 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(SHFL_UP, "shfl.sync.up", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                                  \
     OP(SHFL_DOWN, "shfl.sync.down", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                              \
     OP(SHFL_BFLY, "shfl.sync.bfly", "*t?p=tLNO", 60, 30, PTX__SHUFFLE, T1(B32))                              \
-    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", 60, 30, PTX__BY_MEMBERS | PTX__GIVES_LANE_OF, T1(B32))        \
+    OP(SHFL_IDX, "shfl.sync.idx", "*t?p=tLNO", 60, 30, PTX__CONVERGENT_MEMBERS | PTX__UNIFORM_LANE_OF,       \
+        T1(B32))                                                                                             \
     OP(VOTE_ALL, "vote.sync.all.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_ANY, "vote.sync.any.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_UNI, "vote.sync.uni.pred", "p=pO", 60, 30, PTX__VOTE, (0))                                       \
     OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 60, 30, PTX__VOTE, (0))                                  \
     OP(MATCH_ANY, "match.any.sync", "*u=tO", 60, 70, PTX__SHUFFLE, T1(B32_64))                               \
     OP(MATCH_ALL, "match.all.sync", "*u?p=tO", 60, 70, PTX__VOTE, T1(B32_64))                                \
-    OP(ACTIVEMASK, "activemask.b32", "u=", 62, 30, PTX__GIVES_UNI_WARP, (0))                                 \
+    OP(ACTIVEMASK, "activemask.b32", "u=", 62, 30, PTX__UNIFORM_WARP, (0))                                   \
     OP(REDUX_ADD, "redux.sync.add", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
     OP(REDUX_MIN, "redux.sync.min", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
     FORM(REDUX_MIN, "redux.sync.min", "t=tO", 86, PTX__ON_100_103, T1(F32), (0), M2(ABS_OF, NAN))            \
@@ -1383,41 +1386,45 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(REDUX_XOR, "redux.sync.xor", "*t=tO", 70, 80, PTX__REDUX, T1(B32))                                    \
     OP(ELECT, "elect.sync", "_|p=O", 80, 90, PTX__SHUFFLE, (0))                                              \
     FORM(ELECT, "elect.sync", "u|p=O", 80, 90, (0))                                                          \
-    OP(BAR_SYNC, "bar.sync", "=F", 10, 0, PTX__BY_BLOCK, (0))                                                \
+    OP(BAR_SYNC, "bar.sync", "=F", 10, 0, PTX__CONVERGENT_BLOCK, (0))                                        \
     FORM(BAR_SYNC, "bar.sync", "=FG", 10, 0, (0))                                                            \
-    OP(BAR_ARRIVE, "bar.arrive", "=FG", 20, 0, PTX__BY_WARP, (0))                                            \
+    OP(BAR_ARRIVE, "bar.arrive", "=FG", 20, 0, PTX__CONVERGENT_WARP, (0))                                    \
     OP(BAR_RED_POPC, "bar.red.popc.u32", "u=Fp", 20, 0, PTX__BAR_RED, (0))                                   \
     FORM(BAR_RED_POPC, "bar.red.popc.u32", "u=FGp", 20, 0, (0))                                              \
     OP(BAR_RED_AND, "bar.red.and.pred", "p=Fp", 20, 0, PTX__BAR_RED, (0))                                    \
     FORM(BAR_RED_AND, "bar.red.and.pred", "p=FGp", 20, 0, (0))                                               \
     OP(BAR_RED_OR, "bar.red.or.pred", "p=Fp", 20, 0, PTX__BAR_RED, (0))                                      \
     FORM(BAR_RED_OR, "bar.red.or.pred", "p=FGp", 20, 0, (0))                                                 \
-    OP(BARRIER_SYNC, "barrier.sync", "=F", 60, 30, PTX__BY_BLOCK, (0))                                       \
+    OP(BARRIER_SYNC, "barrier.sync", "=F", 60, 30, PTX__CONVERGENT_BLOCK, (0))                               \
     FORM(BARRIER_SYNC, "barrier.sync", "=FG", 60, 30, (0))                                                   \
     OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 60, 30, 0, (0))                                              \
-    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 60, 30, PTX__BY_BLOCK, (0))                       \
+    OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 60, 30, PTX__CONVERGENT_BLOCK, (0))               \
     FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 60, 30, (0))                                   \
-    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 60, 30, PTX__BY_MEMBERS, (0))                                   \
-    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
+    OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 60, 30, PTX__CONVERGENT_MEMBERS, (0))                           \
+    OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 78, 90, PTX__CONVERGENT_CLUSTER,     \
+        (0))                                                                                                 \
     FORM(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 80, 90, (0), (0), (0),             \
         M2(RELEASE, RELAXED))                                                                                \
-    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
+    OP(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 78, 90, PTX__CONVERGENT_CLUSTER, (0))    \
     FORM(BARRIER_CLUSTER_WAIT, "barrier.cluster.wait%m.aligned", "=", 80, 90, (0), (0), (0), M1(ACQUIRE))    \
-    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 78, 90, PTX__BY_CLUSTER, (0))        \
+    OP(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 78, 90, PTX__CONVERGENT_CLUSTER,     \
+        (0))                                                                                                 \
     FORM(BARRIER_CLUSTER_ARRIVE_UNALIGNED, "barrier.cluster.arrive", "=", 80, 90, (0), (0), (0),             \
         M2(RELEASE, RELAXED))                                                                                \
-    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 78, 90, PTX__BY_CLUSTER, (0))            \
+    OP(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 78, 90, PTX__CONVERGENT_CLUSTER, (0))    \
     FORM(BARRIER_CLUSTER_WAIT_UNALIGNED, "barrier.cluster.wait", "=", 80, 90, (0), (0), (0), M1(ACQUIRE))    \
     OP(GRIDDEPCONTROL_LAUNCH, "griddepcontrol.launch_dependents", "=", 78, 90, 0, (0))                       \
     OP(GRIDDEPCONTROL_WAIT, "griddepcontrol.wait", "=", 78, 90, 0, (0))                                      \
     OP(NANOSLEEP, "nanosleep.u32", "=T", 63, 70, 0, (0))                                                     \
-    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP, PTX__BY_GROUP, (0))   \
-    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP, PTX__BY_GROUP, (0))   \
+    OP(SETMAXNREG_INC, "setmaxnreg.inc.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP,                       \
+        PTX__CONVERGENT_GROUP, (0))                                                                          \
+    OP(SETMAXNREG_DEC, "setmaxnreg.dec.sync.aligned.u32", "=E", 80, PTX__ON_90A_100UP,                       \
+        PTX__CONVERGENT_GROUP, (0))                                                                          \
     OP(TRY_CANCEL, "clusterlaunchcontrol.try_cancel.async.shared::cta" ".mbarrier::complete_tx::bytes.b128", \
-        "=sb", 86, 100, PTX__DOES_BULK, (0))                                                                 \
+        "=sb", 86, 100, PTX__EFFECT_OF_BULK, (0))                                                            \
     OP(TRY_CANCEL_CLUSTER, "clusterlaunchcontrol.try_cancel.async.shared::cta"                               \
         ".mbarrier::complete_tx::bytes.multicast::cluster::all.b128", "=sb", 86, PTX__ON_100UP,              \
-        PTX__DOES_BULK, (0))                                                                                 \
+        PTX__EFFECT_OF_BULK, (0))                                                                            \
     OP(IS_CANCELED, "clusterlaunchcontrol.query_cancel.is_canceled.pred.b128", "p=q", 86, 100, 0, (0))       \
     OP(FIRST_CTAID, "clusterlaunchcontrol.query_cancel.get_first_ctaid.v4.b32.b128", "{uuu_}=q", 86, 100, 0, \
         (0))
@@ -1452,7 +1459,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(STMATRIX_B8, "stmatrix.sync.aligned.m16n8.x%1.trans.shared.b8", "=l{x+x}", 86, PTX__ON_100UP,         \
         PTX__STMATRIX, (0))                                                                                  \
     OP(MOVMATRIX, "movmatrix.sync.aligned.m8n8.trans.b16", "x=x", 78, 75,                                    \
-        PTX__BY_WARP | PTX__GIVES_LANE | PTX__REGISTER_1, (0))                                               \
+        PTX__CONVERGENT_WARP | PTX__UNIFORM_LANE | PTX__REGISTER_1, (0))                                     \
     PTX__MMA_OP(OP, M8N8K4_F32, "m8n8k4", ".f32%t%t.f32", "{8f}={2x}{2x}{8f}", 64, 70, T1(F16))              \
     PTX__MMA_OP(OP, M8N8K4_F16, "m8n8k4", ".f16%t%t.f16", "{4x}={2x}{2x}{4x}", 64, 70, T1(F16))              \
     PTX__MMA_OP(OP, M16N8K8_F32, "m16n8k8", ".f32%t%t.f32", "{4f}={2x}{x}{4f}", 65, 75, T1(F16))             \
@@ -1507,26 +1514,26 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__MMA_SP(OP, ID, name, operands, version, sm, ...)                                                \
     OP(MMA_SP##ID, "mma.sp" name, operands, version, sm, PTX__MMA, __VA_ARGS__)
 #define PTX__ORDERED "::ordered_metadata.sync.aligned."
-#define PTX__SP ".sync.aligned."
+#define PTX__SYNC ".sync.aligned."
 #define PTX__TABLE_MMA_SPARSE(OP, FORM, T1, T2, T3, M1, M2, M3)                                              \
     /* sparse: the limits of the sparsity selector are those of the PTX manual: 0 to 3 (one of 4 threads),   \
        0 or 1 (one of 2 pairs) or 0. For f16 of m16n8k32 in f32 ptxas also takes 2 and 3, no pair's number */\
-    PTX__MMA_SP(OP, _M16N8K16_F32, PTX__SP "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,    \
+    PTX__MMA_SP(OP, _M16N8K16_F32, PTX__SYNC "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,  \
         T1(H16))                                                                                             \
     FORM(MMA_SP_M16N8K16_F32, "mma.sp.sync.aligned.m16n8k16.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, \
         80, T1(TF32))                                                                                        \
-    PTX__MMA_SP(OP, _M16N8K32_F32, PTX__SP "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, 80,    \
+    PTX__MMA_SP(OP, _M16N8K32_F32, PTX__SYNC "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 71, 80,  \
         T1(H16))                                                                                             \
-    PTX__MMA_SP(OP, _M16N8K32_F16, PTX__SP "m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71, 80,    \
+    PTX__MMA_SP(OP, _M16N8K32_F16, PTX__SYNC "m16n8k32.row.col.f16%t%t.f16", "{2x}={4x}{4x}{2x}xH", 71, 80,  \
         T1(F16))                                                                                             \
-    PTX__MMA_SP(OP, _M16N8K8_F32, PTX__SP "m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,      \
+    PTX__MMA_SP(OP, _M16N8K8_F32, PTX__SYNC "m16n8k8.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 71, 80,    \
         T1(TF32))                                                                                            \
-    PTX__MMA_SP(OP, _M16N8K32_S32, PTX__SP "m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71, 80,  \
-        T1(I8), T1(I8), M1(SATFINITE))                                                                       \
-    PTX__MMA_SP(OP, _M16N8K64_F32, PTX__SP "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84, 89,    \
+    PTX__MMA_SP(OP, _M16N8K32_S32, PTX__SYNC "m16n8k32.row.col%m.s32%t%s.s32", "{4S}={2x}{2x}{4S}xH", 71,    \
+        80, T1(I8), T1(I8), M1(SATFINITE))                                                                   \
+    PTX__MMA_SP(OP, _M16N8K64_F32, PTX__SYNC "m16n8k64.row.col.f32%t%s.f32", "{4f}={4x}{4x}{4f}xZ", 84, 89,  \
         T1(FP8), T1(FP8))                                                                                    \
-    PTX__MMA_SP(OP, _M16N8K64_S32, PTX__SP "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71, 80,  \
-        T1(I8), T1(I8), M1(SATFINITE))                                                                       \
+    PTX__MMA_SP(OP, _M16N8K64_S32, PTX__SYNC "m16n8k64.row.col%m.s32%t%s.s32", "{4S}={4x}{4x}{4S}xZ", 71,    \
+        80, T1(I8), T1(I8), M1(SATFINITE))                                                                   \
     PTX__MMA_SP(OP, O_M16N8K16_F32, PTX__ORDERED "m16n8k16.row.col.f32%t%t.f32", "{4f}={2x}{2x}{4f}xR", 85,  \
         80, T1(H16))                                                                                         \
     PTX__MMA_SP(OP, O_M16N8K32_F32, PTX__ORDERED "m16n8k32.row.col.f32%t%t.f32", "{4f}={4x}{4x}{4f}xH", 85,  \
@@ -1548,9 +1555,9 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                                                        \
     FORM(WMMA_LOAD_##ID, "wmma.load." name "%m%t", "{" bytes "x}=m?u", 63, 72, PTX__T1(I8), (0),             \
         PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)
-/* All wmma.load of A or B. only: the one layout of sub-byte types. bf16_n32 ...: registers of a fragment of
-   m8n32k16 (n32) and m32n8k16 (n8). */
-#define PTX__WMMA_LOADS(OP, FORM, X, x, layout, only, bf16_n32, bytes_n32, bf16_n8, bytes_n8)                \
+/* All wmma.load of A or B. fixed_layout: that of sub-byte types, which have no other. bf16_n32 ...: registers
+   of a fragment of m8n32k16 (n32) and m32n8k16 (n8). */
+#define PTX__WMMA_LOADS(OP, FORM, X, x, layout, fixed_layout, bf16_n32, bytes_n32, bf16_n8, bytes_n8)        \
     PTX__WMMA_LOAD_16(OP, FORM, X##_M16N16K16, x ".sync.aligned%l.m16n16k16", "4", "2", layout)              \
     PTX__WMMA_LOAD_16(OP, FORM, X##_M8N32K16, x ".sync.aligned%l.m8n32k16", bf16_n32, bytes_n32, layout)     \
     PTX__WMMA_LOAD_16(OP, FORM, X##_M32N8K16, x ".sync.aligned%l.m32n8k16", bf16_n8, bytes_n8, layout)       \
@@ -1558,31 +1565,35 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__WMMA_LOAD, PTX__T1(TF32), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                    \
     OP(WMMA_LOAD_##X##_M8N8K4, "wmma.load." x ".sync.aligned%l.m8n8k4%m%t", "{t}=m?u", 70, 80,               \
         PTX__WMMA_LOAD, PTX__T1(F64), (0), PTX__M1(WMMA_SPACE), PTX__M1(LAYOUT), layout)                     \
-    OP(WMMA_LOAD_##X##_M8N8K32, "wmma.load." x ".sync.aligned" only "m8n8k32%m%t", "{x}=m?u", 63, 75,        \
-        PTX__WMMA_LOAD, PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                               \
-    OP(WMMA_LOAD_##X##_M8N8K128, "wmma.load." x ".sync.aligned" only "m8n8k128%m.b1", "{x}=m?u", 63, 75,     \
-        PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))
-/* wmma.load of C or wmma.store of D; the operands are a, the fragment, b. */
-#define PTX__WMMA_SUM(FORM, ID, name, operands, version, sm, ...)                                            \
+    OP(WMMA_LOAD_##X##_M8N8K32, "wmma.load." x ".sync.aligned" fixed_layout "m8n8k32%m%t", "{x}=m?u", 63,    \
+        75, PTX__WMMA_LOAD, PTX__T1(I4), (0), PTX__M1(WMMA_SPACE))                                           \
+    OP(WMMA_LOAD_##X##_M8N8K128, "wmma.load." x ".sync.aligned" fixed_layout "m8n8k128%m.b1", "{x}=m?u", 63, \
+        75, PTX__WMMA_LOAD, (0), (0), PTX__M1(WMMA_SPACE))
+/* wmma.load of C or wmma.store of D, the accumulators. before, after: the operands around the fragment. */
+#define PTX__WMMA_ACC(FORM, ID, name, operands, version, sm, ...)                                            \
     FORM(WMMA_##ID, "wmma." name "%m%t", operands, version, sm, __VA_ARGS__, (0), PTX__M1(WMMA_SPACE),       \
         PTX__M1(LAYOUT), PTX__M1(ROW))
-#define PTX__WMMA_SUMS_16(OP, FORM, ID, name, facts, a, b)                                                   \
-    PTX__WMMA_SUM(OP, ID, name, a "{4x}" b, 63, 70, facts, PTX__T1(F16))                                     \
-    PTX__WMMA_SUM(FORM, ID, name, a "{8t}" b, 63, 70, PTX__T1(F32))                                          \
-    PTX__WMMA_SUM(FORM, ID, name, a "{8t}" b, 63, 72, PTX__T1(S32))
-#define PTX__WMMA_SUMS(OP, FORM, X, x, facts, a, b)                                                          \
-    PTX__WMMA_SUMS_16(OP, FORM, X##_M16N16K16, x ".sync.aligned%l.m16n16k16", facts, a, b)                   \
-    PTX__WMMA_SUMS_16(OP, FORM, X##_M8N32K16, x ".sync.aligned%l.m8n32k16", facts, a, b)                     \
-    PTX__WMMA_SUMS_16(OP, FORM, X##_M32N8K16, x ".sync.aligned%l.m32n8k16", facts, a, b)                     \
-    PTX__WMMA_SUM(OP, X##_M16N16K8, x ".sync.aligned%l.m16n16k8", a "{8t}" b, 70, 80, facts, PTX__T1(F32))   \
-    PTX__WMMA_SUM(OP, X##_M8N8K4, x ".sync.aligned%l.m8n8k4", a "{2t}" b, 70, 80, facts, PTX__T1(F64))       \
-    PTX__WMMA_SUM(OP, X##_M8N8K32, x ".sync.aligned%l.m8n8k32", a "{2t}" b, 63, 75, facts, PTX__T1(S32))     \
-    PTX__WMMA_SUM(OP, X##_M8N8K128, x ".sync.aligned%l.m8n8k128", a "{2t}" b, 63, 75, facts, PTX__T1(S32))
+#define PTX__WMMA_ACCS_16(OP, FORM, ID, name, facts, before, after)                                          \
+    PTX__WMMA_ACC(OP, ID, name, before "{4x}" after, 63, 70, facts, PTX__T1(F16))                            \
+    PTX__WMMA_ACC(FORM, ID, name, before "{8t}" after, 63, 70, PTX__T1(F32))                                 \
+    PTX__WMMA_ACC(FORM, ID, name, before "{8t}" after, 63, 72, PTX__T1(S32))
+#define PTX__WMMA_ACCS(OP, FORM, X, x, facts, before, after)                                                 \
+    PTX__WMMA_ACCS_16(OP, FORM, X##_M16N16K16, x ".sync.aligned%l.m16n16k16", facts, before, after)          \
+    PTX__WMMA_ACCS_16(OP, FORM, X##_M8N32K16, x ".sync.aligned%l.m8n32k16", facts, before, after)            \
+    PTX__WMMA_ACCS_16(OP, FORM, X##_M32N8K16, x ".sync.aligned%l.m32n8k16", facts, before, after)            \
+    PTX__WMMA_ACC(OP, X##_M16N16K8, x ".sync.aligned%l.m16n16k8", before "{8t}" after, 70, 80, facts,        \
+        PTX__T1(F32))                                                                                        \
+    PTX__WMMA_ACC(OP, X##_M8N8K4, x ".sync.aligned%l.m8n8k4", before "{2t}" after, 70, 80, facts,            \
+        PTX__T1(F64))                                                                                        \
+    PTX__WMMA_ACC(OP, X##_M8N8K32, x ".sync.aligned%l.m8n8k32", before "{2t}" after, 63, 75, facts,          \
+        PTX__T1(S32))                                                                                        \
+    PTX__WMMA_ACC(OP, X##_M8N8K128, x ".sync.aligned%l.m8n8k128", before "{2t}" after, 63, 75, facts,        \
+        PTX__T1(S32))
 #define PTX__TABLE_WMMA_MEMORY(OP, FORM, T1, T2, T3, M1, M2, M3)                                             \
     PTX__WMMA_LOADS(OP, FORM, A, "a", M1(ROW), ".row.", "2", "", "8", "4")                                   \
     PTX__WMMA_LOADS(OP, FORM, B, "b", M1(COL), ".col.", "8", "4", "2", "")                                   \
-    PTX__WMMA_SUMS(OP, FORM, LOAD_C, "load.c", PTX__WMMA_LOAD, "", "=m?u")                                   \
-    PTX__WMMA_SUMS(OP, FORM, STORE_D, "store.d", PTX__WMMA_STORE, "=m", "?u")
+    PTX__WMMA_ACCS(OP, FORM, LOAD_C, "load.c", PTX__WMMA_LOAD, "", "=m?u")                                   \
+    PTX__WMMA_ACCS(OP, FORM, STORE_D, "store.d", PTX__WMMA_STORE, "=m", "?u")
 /* wmma.mma, for a shape with k = 16. a16 ... b8: registers of A and B, of bf16 and of bytes. */
 #define PTX__WMMA_16(OP, FORM, ID, shape, a16, b16, a8, b8)                                                  \
     OP(WMMA_##ID##_F32, "wmma.mma.sync.aligned%l." shape ".f32.f32", "{8f}={8x}{8x}{8f}", 63, 70, PTX__WMMA, \
@@ -1619,18 +1630,18 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__M1(CTA_GROUP_1))
 #define PTX__TCGEN05_LD(OP, ID, shape, operands)                                                             \
     OP(TCGEN05_LD_##ID, "tcgen05.ld.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
-        PTX__BY_WARP | PTX__GIVES_LANE, (0), (0), PTX__M1(PACK_16B))
+        PTX__CONVERGENT_WARP | PTX__UNIFORM_LANE, (0), (0), PTX__M1(PACK_16B))
 #define PTX__TCGEN05_ST(OP, ID, shape, operands)                                                             \
     OP(TCGEN05_ST_##ID, "tcgen05.st.sync.aligned." shape "%m.b32", operands, 86, PTX__ON_100_110,            \
         PTX__STMATRIX, (0), (0), PTX__M1(UNPACK_16B))
 #define PTX__TABLE_WARPGROUP(OP, FORM, T1, T2, T3, M1, M2, M3)                                               \
     /* wgmma: '!' because the accumulators are read and written; they are variables */                       \
-    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A, PTX__BY_GROUP | PTX__DOES_MMA_FENCE,   \
-        (0))                                                                                                 \
+    OP(WGMMA_FENCE, "wgmma.fence.sync.aligned", "=", 80, PTX__ON_90A,                                        \
+        PTX__CONVERGENT_GROUP | PTX__EFFECT_OF_MMA_FENCE, (0))                                               \
     OP(WGMMA_COMMIT_GROUP, "wgmma.commit_group.sync.aligned", "=", 80, PTX__ON_90A,                          \
-        PTX__BY_GROUP | PTX__DOES_MMA_COMMIT, (0))                                                           \
+        PTX__CONVERGENT_GROUP | PTX__EFFECT_OF_MMA_COMMIT, (0))                                              \
     OP(WGMMA_WAIT_GROUP, "wgmma.wait_group.sync.aligned", "=Y", 80, PTX__ON_90A,                             \
-        PTX__BY_GROUP | PTX__DOES_MMA_WAIT, (0))                                                             \
+        PTX__CONVERGENT_GROUP | PTX__EFFECT_OF_MMA_WAIT, (0))                                                \
     PTX__WGMMA_FORM(OP, F32, "%2k16.f32%t%t", "!{f+w}=ddpKKHH", 80, PTX__WGMMA, T1(H16))                     \
     PTX__WGMMA_FORM(FORM, F32, "%2k8.f32%t%t", "!{f+w}=ddpKK", 80, T1(TF32))                                 \
     PTX__WGMMA_FORM(FORM, F32, "%2k32.f32%t%s", "!{f+w}=ddpKK", 80, T1(FP8), T1(FP8))                        \
@@ -1652,25 +1663,28 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
         PTX__ON_90A, PTX__WGMMA, T1(H16))                                                                    \
     /* tcgen05: addresses in tensor memory are plain 32-bit values */                                        \
     PTX__TCGEN05(OP, ALLOC, "alloc%m.sync.aligned.shared::cta.b32", "=sI", 86, PTX__ON_100_110,              \
-        PTX__BY_WARP)                                                                                        \
-    PTX__TCGEN05(OP, DEALLOC, "dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110, PTX__BY_WARP)        \
+        PTX__CONVERGENT_WARP)                                                                                \
+    PTX__TCGEN05(OP, DEALLOC, "dealloc%m.sync.aligned.b32", "=uI", 86, PTX__ON_100_110,                      \
+        PTX__CONVERGENT_WARP)                                                                                \
     PTX__TCGEN05(OP, RELINQUISH, "relinquish_alloc_permit%m.sync.aligned", "=", 86, PTX__ON_100_110,         \
-        PTX__BY_WARP)                                                                                        \
+        PTX__CONVERGENT_WARP)                                                                                \
     PTX__TCGEN05_LD(OP, 32X32B, "32x32b.x%1", "{x+t}=a")                                                     \
     PTX__TCGEN05_LD(OP, 16X64B, "16x64b.x%1", "{x+t}=a")                                                     \
     PTX__TCGEN05_LD(OP, 16X128B, "16x128b.x%h", "{x+2}=a")                                                   \
     PTX__TCGEN05_LD(OP, 16X256B, "16x256b.x%q", "{x+4}=a")                                                   \
     PTX__TCGEN05_LD(OP, 16X32BX2, "16x32bx2.x%1", "{x+t}=aJ")                                                \
     OP(TCGEN05_LD_RED_MIN, "tcgen05.ld.red.sync.aligned.32x32b.x%1.min.f32", "{f+2}f=a", 88,                 \
-        PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
+        PTX__ON_103_110, PTX__CONVERGENT_WARP | PTX__UNIFORM_LANE, (0))                                      \
     OP(TCGEN05_LD_RED_MAX, "tcgen05.ld.red.sync.aligned.32x32b.x%1.max.f32", "{f+2}f=a", 88,                 \
-        PTX__ON_103_110, PTX__BY_WARP | PTX__GIVES_LANE, (0))                                                \
+        PTX__ON_103_110, PTX__CONVERGENT_WARP | PTX__UNIFORM_LANE, (0))                                      \
     PTX__TCGEN05_ST(OP, 32X32B, "32x32b.x%1", "=a{x+t}")                                                     \
     PTX__TCGEN05_ST(OP, 16X64B, "16x64b.x%1", "=a{x+t}")                                                     \
     PTX__TCGEN05_ST(OP, 16X128B, "16x128b.x%h", "=a{x+2}")                                                   \
     PTX__TCGEN05_ST(OP, 16X256B, "16x256b.x%q", "=a{x+4}")                                                   \
-    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
-    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 86, PTX__ON_100_110, PTX__BY_WARP, (0))        \
+    OP(TCGEN05_WAIT_LD, "tcgen05.wait::ld.sync.aligned", "=", 86, PTX__ON_100_110, PTX__CONVERGENT_WARP,     \
+        (0))                                                                                                 \
+    OP(TCGEN05_WAIT_ST, "tcgen05.wait::st.sync.aligned", "=", 86, PTX__ON_100_110, PTX__CONVERGENT_WARP,     \
+        (0))                                                                                                 \
     PTX__TCGEN05(OP, CP_128X256B, "cp%m.128x256b", "=ad", 86, PTX__ON_100_110, 0)                            \
     PTX__TCGEN05(OP, CP_4X256B, "cp%m.4x256b", "=ad", 86, PTX__ON_100_110, 0)                                \
     PTX__TCGEN05(OP, CP_128X128B, "cp%m.128x128b", "=ad", 86, PTX__ON_100_110, 0)                            \
@@ -1711,9 +1725,9 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 /* tex with f32 coordinates; the same with a level of detail and with gradients; tld4 of each component. */
 #define PTX__TEX_F32(OP, ID, name, operands, version)                                                        \
     OP(TEX_##ID, "tex." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE, PTX__T2(F32, I32))
-#define PTX__TEX_DETAIL(OP, ID, name, at, by, version)                                                       \
-    PTX__TEX_F32(OP, LEVEL_##ID, "level." name, "{" at "}]f", 31)                                            \
-    PTX__TEX_F32(OP, GRAD_##ID, "grad." name, "{" at "}]{" by "}{" by "}", version)
+#define PTX__TEX_DETAIL(OP, ID, name, coordinates, gradients, version)                                       \
+    PTX__TEX_F32(OP, LEVEL_##ID, "level." name, "{" coordinates "}]f", 31)                                   \
+    PTX__TEX_F32(OP, GRAD_##ID, "grad." name, "{" coordinates "}]{" gradients "}{" gradients "}", version)
 #define PTX__TLD4(OP, ID, name, operands, version)                                                           \
     OP(TLD4_R_##ID, "tld4.r." name ".v4%t.f32", "{4t}=[d" operands, version, 20, PTX__TEXTURE,               \
         PTX__T2(F32, I32))                                                                                   \
@@ -1807,9 +1821,9 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(VSET2, "vset2%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), T1(I32), (0), M1(CMP_ORDERED))            \
     OP(VSET4, "vset4%s%s%m", "u=uuu", 30, 30, PTX__REGISTERS, (0), T1(I32), (0), M1(CMP_ORDERED))            \
     /* the stack, control */                                                                                 \
-    OP(STACKSAVE, "stacksave.u64", "d=", 73, 52, PTX__GIVES_LANE, (0))                                       \
+    OP(STACKSAVE, "stacksave.u64", "d=", 73, 52, PTX__UNIFORM_LANE, (0))                                     \
     OP(STACKRESTORE, "stackrestore.u64", "=d", 73, 52, PTX__REGISTER_1, (0))                                 \
-    OP(ALLOCA, "alloca.u64", "d=d", 73, 52, PTX__GIVES_LANE, (0))                                            \
+    OP(ALLOCA, "alloca.u64", "d=d", 73, 52, PTX__UNIFORM_LANE, (0))                                          \
     FORM(ALLOCA, "alloca.u64", "d=dX", 73, 52, (0))                                                          \
     OP(TRAP, "trap", "=", 10, 0, 0, (0))                                                                     \
     OP(BRKPT, "brkpt", "=", 10, 0, 0, (0))                                                                   \
@@ -3049,7 +3063,8 @@ typedef struct ptx__form {
     uint32_t seen;                      /* the bits that it sets in `seen` of a kernel */
 } ptx__form;
 
-/* The facts of a form: see PTX__BY_*, PTX__GIVES_* and PTX__DOES_*. CALL: as the called function needs. */
+/* The facts of a form: see PTX__CONVERGENT_*, PTX__UNIFORM_* and PTX__EFFECT_OF_*. CALL: as the called
+   function needs. */
 enum {
     PTX__COLLECTIVE_NONE,
     PTX__COLLECTIVE_MEMBERS,
@@ -3063,8 +3078,8 @@ enum {
     PTX__RESULT_SAME,
     PTX__RESULT_LANE,
     PTX__RESULT_LANE_OF,
-    PTX__RESULT_UNI_WARP,
-    PTX__RESULT_UNI_BLOCK
+    PTX__RESULT_UNIFORM_WARP,
+    PTX__RESULT_UNIFORM_BLOCK
 };
 enum {
     PTX__EFFECT_NONE,
@@ -5448,7 +5463,7 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
             return PTX__FAIL(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index,
                              row->name, ptx__fact(v.type)->name, fragment, ptx__fact(type)->name);
         if (v.kind != PTX__REG
-            && ((facts & PTX__IS_WMMA && facts & PTX__GIVES_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
+            && ((facts & PTX__IS_WMMA && facts & PTX__UNIFORM_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
                 || (facts & PTX__IS_MMA && v.kind != PTX__IMM)))
             return PTX__FAIL(k, PTX_E_TYPE, site,
                              "operand %u of %s is %s: parts of matrices are in registers", index, row->name,
@@ -8620,8 +8635,8 @@ static ptx__value_facts ptx__result_facts(ptx__uniformity *u, const ptx__ins *in
     r.root = i + 1;
     switch (form->result) { /* independent of the operands */
     case PTX__RESULT_LANE: r.class_ = PTX__CLASS_LANE; return r;
-    case PTX__RESULT_UNI_WARP: r.class_ = PTX__CLASS_WARP; return r;
-    case PTX__RESULT_UNI_BLOCK:
+    case PTX__RESULT_UNIFORM_WARP: r.class_ = PTX__CLASS_WARP; return r;
+    case PTX__RESULT_UNIFORM_BLOCK:
         r.class_ = strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
         return r;
     default: break;
