@@ -3059,7 +3059,7 @@ typedef struct ptx__form {
     uint8_t type, src;                  /* as asked for */
     uint8_t collective, result, effect; /* of its facts; see ptx__set_behaviour */
     uint8_t has_addresses;              /* among its operands */
-    uint8_t special;                    /* any of collective, effect, has_addresses */
+    uint8_t is_relevant;                /* to the verifier: any of collective, effect, has_addresses */
     uint32_t seen;                      /* the bits that it sets in `seen` of a kernel */
 } ptx__form;
 
@@ -3157,7 +3157,7 @@ typedef struct ptx__block {
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
     uint32_t leaves;               /* ends with ret or exit, even under a guard */
     uint32_t guard;                /* of the branch or exit at its end, 0: none */
-    uint32_t special;              /* its first in ptx__graph.special */
+    uint32_t relevant;             /* its first in ptx__graph.relevant */
 } ptx__block;
 
 /* The definition of a register: its instruction, and the kernel's `boundaries` before that. */
@@ -3223,7 +3223,7 @@ typedef struct ptx__memo {
     uint32_t seen;                         /* that of the form */
     uint8_t tag[PTX__MEMO_MAX]; /* of an operand of three words, and the flags below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
-    uint8_t special;                      /* that of the form */
+    uint8_t is_relevant;                  /* that of the form */
 } ptx__memo; /* 64 bytes: one cache line */
 #define PTX__EXACT 0x80u    /* tag: only the immediate `max_immediate` is known to be right */
 #define PTX__NOT_ZERO 0x40u /* tag: all up to `max_immediate` but 0, as of a divisor */
@@ -3253,7 +3253,7 @@ struct ptx_kernel {
     uint32_t address_taken, level_known; /* level_known: highest_level is computed, or about to be */
     uint32_t highest_level;   /* the highest divergence level (PTX__CLASS_*) of a block that may call it */
     uint32_t recursive;       /* instruction + 1 of a call that leads back to it */
-    PTX__ARRAY(ptx__ins) ins; /* from here to `end`: arrays, which a kernel keeps over a reset */
+    PTX__ARRAY(ptx__ins) ins; /* from here to `reserved_end`: arrays, kept over a reset */
     PTX__ARRAY(uint32_t) words;
     PTX__ARRAY(ptx__label) labels;
     PTX__ARRAY(ptx__scope) scopes;
@@ -3261,13 +3261,13 @@ struct ptx_kernel {
     PTX__ARRAY(ptx__symbol) params;
     PTX__ARRAY(ptx__symbol) locals;
     PTX__ARRAY(ptx_param_info) info;
-    PTX__ARRAY(uint32_t) calls; /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
+    PTX__ARRAY(uint32_t) calls;    /* pairs: the instruction, and the kernel's index or PTX__ANY_CALLEE */
     PTX__ARRAY(uint32_t) asserted; /* pairs: a register given to ptx_uniform or its like, its class */
     PTX__ARRAY(uint64_t) wide;     /* 64-bit numbers that do not fit a handle */
-    PTX__ARRAY(uint32_t) marked; /* the instructions that are special, guarded or not plain; see ptx__mark */
+    PTX__ARRAY(uint32_t) marked; /* the instructions that are relevant, guarded or not plain; see ptx__mark */
     PTX__ARRAY(uint64_t) uses;   /* see ptx__list_uses */
     PTX__ARRAY(ptx__definition) definitions[PTX__REGISTER_CLASSES];
-    int64_t end; /* while ins.count is less, a memo can record an instruction without making room */
+    int64_t reserved_end; /* while ins.count is less, a memo can record an instruction without making room */
 };
 
 #define PTX__ANY_CALLEE UINT32_MAX
@@ -3295,7 +3295,7 @@ struct ptx_module {
     ptx_error error;
     char message[768];
     char error_site[256], error_kernel[256];
-    uint32_t used; /* kernels in use; later ones, left by a reset, keep their memory for reuse */
+    uint32_t kernels_used; /* later kernels in the array, left by a reset, keep their memory for reuse */
     PTX__ARRAY(ptx_kernel *) kernels; /* from here to `shape`: arrays */
     PTX__ARRAY(ptx__form) forms;
     PTX__ARRAY(char) names;
@@ -3367,7 +3367,8 @@ PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
     const char *kernel = k ? m->names.at + k->name : "";
     size_t i;
     if (m->error.code) return m->error.code;
-    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0; /* memos record nothing from now on */
+    for (i = 0; i < m->kernels.count; i++)
+        m->kernels.at[i]->reserved_end = 0; /* memos record nothing from now on */
     vsnprintf(what, sizeof what, format, args);
     ptx__strip_placeholders(what);
     if (!site) site = k ? k->site : "";
@@ -3622,8 +3623,8 @@ PTX__RARE_API void ptx_module_reset(ptx_module *m) {
     if (!m) return;
     memset(&m->error, 0, sizeof m->error);
     m->error.message = m->error.site = m->error.kernel = "";
-    m->used = 0;
-    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->end = 0;
+    m->kernels_used = 0;
+    for (i = 0; i < m->kernels.count; i++) m->kernels.at[i]->reserved_end = 0;
     m->version = 0;
     m->variables.count = m->addresses.count = m->entries.count = 0;
     m->named.count = m->name_heads.count = 0;
@@ -3646,7 +3647,7 @@ PTX__RARE_API void ptx_module_free(ptx_module *m) {
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
         ptx_kernel *k = m->kernels.at[i];
-        ptx__release(m, &k->ins, offsetof(ptx_kernel, end) - offsetof(ptx_kernel, ins));
+        ptx__release(m, &k->ins, offsetof(ptx_kernel, reserved_end) - offsetof(ptx_kernel, ins));
         m->alloc(m->user, k, sizeof *k, 0);
     }
     ptx__release(m, &m->kernels, offsetof(ptx_module, shape) - offsetof(ptx_module, kernels));
@@ -3656,7 +3657,7 @@ PTX__RARE_API void ptx_module_free(ptx_module *m) {
 PTXGEN_API ptx_target ptx_module_target(const ptx_module *m) { return m ? m->target : 0; }
 PTXGEN_API uint32_t ptx_version(const ptx_module *m) {
     uint32_t i, version = m ? m->version : 0;
-    for (i = 0; m && i < m->used; i++)
+    for (i = 0; m && i < m->kernels_used; i++)
         if (m->kernels.at[i]->version > version) version = m->kernels.at[i]->version;
     return version;
 }
@@ -4567,7 +4568,7 @@ PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     if (form->collective) form->seen |= PTX__SEEN_CONVERGENT;
     if (ptx__is_tensor_load(op)) form->seen |= PTX__SEEN_TENSOR_LOAD;
     form->has_addresses = row->sig[0] == '~' || form->operands[strcspn(form->operands, "mskbrlgo")];
-    form->special = form->collective || form->effect || form->has_addresses;
+    form->is_relevant = form->collective || form->effect || form->has_addresses;
     form->next = *bucket;
     *bucket = (uint32_t)++m->forms.count;
     return *bucket;
@@ -4601,7 +4602,7 @@ static int ptx__ready(ptx_kernel *k) { return k && !k->m->error.code; }
 /* Whether a kernel or function was made before ptx_module_reset. Once a later kernel reuses its memory, this
    can no longer be told. */
 static int ptx__is_stale(ptx_kernel *k, const ptx_kernel *of, const char *site) {
-    if (!of || of->m != k->m || of->index < k->m->used) return 0;
+    if (!of || of->m != k->m || of->index < k->m->kernels_used) return 0;
     ptx_fail(k->m, PTX_E_FOREIGN, ptx__site(k, site), "%s was made before ptx_module_reset: make it again",
              of->function ? "the function" : "the kernel");
     return 1;
@@ -4691,7 +4692,7 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
 #define PTX__MEMO_WORDS 16 /* at least the words of any instruction that a memo records */
-static int ptx__reserve(ptx_kernel *k, size_t words) {
+static int ptx__grow_record(ptx_kernel *k, size_t words) {
     if (k->ins.count == k->ins.capacity) { /* room for as many marks as instructions */
         if (!PTX__ROOM(k->m, k->marked, k->ins.capacity + k->ins.capacity / 2 + 16 - k->marked.count))
             return 0;
@@ -4703,11 +4704,12 @@ static int ptx__reserve(ptx_kernel *k, size_t words) {
     words = k->words.capacity < PTX__INDEX_MAX ? k->words.capacity : PTX__INDEX_MAX;
     words = words > k->words.count ? (words - k->words.count) / PTX__MEMO_WORDS : 0;
     if (words > k->ins.capacity - k->ins.count) words = k->ins.capacity - k->ins.count;
-    k->end = (int64_t)(k->ins.count + words);
+    k->reserved_end = (int64_t)(k->ins.count + words);
     return 1;
 }
-PTX__INLINE int ptx__begin(ptx_kernel *k, size_t words) {
-    return ((int64_t)k->ins.count < k->end && words <= PTX__MEMO_WORDS) || ptx__reserve(k, words);
+PTX__INLINE int ptx__reserve(ptx_kernel *k, size_t words) {
+    return ((int64_t)k->ins.count < k->reserved_end && words <= PTX__MEMO_WORDS)
+           || ptx__grow_record(k, words);
 }
 /* Mark the instruction that is recorded next. There is room for as many marks as instructions. */
 PTX__INLINE void ptx__mark(ptx_kernel *k) { k->marked.at[k->marked.count++] = (uint32_t)k->ins.count; }
@@ -4766,7 +4768,7 @@ static void ptx__count_boundary(ptx_kernel *k, unsigned kind) {
 PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
                                      size_t words, size_t results, uint32_t old) {
     ptx__ins *ins;
-    if (kind != PTX__I_PLAIN || k->guard || k->m->forms.at[form].special) ptx__mark(k);
+    if (kind != PTX__I_PLAIN || k->guard || k->m->forms.at[form].is_relevant) ptx__mark(k);
     ins = &k->ins.at[k->ins.count++];
     ins->site = site;
     ins->form = form;
@@ -4775,7 +4777,7 @@ PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned k
     ins->kind = (uint8_t)kind;
     ins->results = (uint8_t)results;
     ins->guard = k->guard;
-    k->end -= ins->count;
+    k->reserved_end -= ins->count;
     if (kind != PTX__I_PLAIN) ptx__count_boundary(k, kind);
     if (old) ptx__list_uses(k);
     if (kind == PTX__I_PLAIN) k->seen |= k->m->forms.at[form].seen;
@@ -4793,13 +4795,13 @@ static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, si
     ptx__commit(k, site, PTX__I_PLAIN, form, words, results);
 }
 static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, uint32_t what) {
-    if (!ptx__begin(k, 0)) return 0;
+    if (!ptx__reserve(k, 0)) return 0;
     ptx__commit_if(k, site, kind, form, k->words.count, 0, k->guard)->words = what;
     return 1;
 }
 
 /* Refuse a guard before an instruction that defines a value: where it is false, there would be none. */
-PTX__APART static int ptx__unguarded(ptx_kernel *k, const char *site, const char *name) {
+PTX__APART static int ptx__require_unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
     return PTX__FAIL(
         k, PTX_E_GUARD, site,
@@ -5015,7 +5017,7 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
         form = ptx__get_form(k, site, PTX_NOT, PTX_PRED, 0, 0);
     } else
         return v;
-    if (!form || !ptx__begin(k, 4)) return v;
+    if (!form || !ptx__reserve(k, 4)) return v;
     d = ptx__new_register(k, site, v.type);
     at = k->words.count;
     ptx__push_word(k, (uint32_t)d.handle);
@@ -5171,7 +5173,7 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t request, ptx_mods mods, const
     memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.handle) : 0);
     memo.seen = form->seen;
     memo.results = ins->results;
-    memo.special = form->special;
+    memo.is_relevant = form->is_relevant;
     k->m->memo[index ^ 1] = k->m->memo[index]; /* two entries: the other one keeps the previous memo */
     k->m->memo[index] = memo;
 }
@@ -5231,7 +5233,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t requ
     memo = &k->m->memo[at = ptx__memo_index(request, mods, kinds)];
     if (memo->request != request || memo->mods != mods || memo->kinds != kinds) memo = &k->m->memo[at ^ 1];
     if (memo->request != request || memo->mods != mods || memo->kinds != kinds || (k->guard && memo->result)
-        || (int64_t)k->ins.count >= k->end
+        || (int64_t)k->ins.count >= k->reserved_end
         || k->registers[memo->result_tag] == k->definitions[memo->result_tag].capacity)
         goto no_memo;
     first = k->words.at + k->words.count;
@@ -5243,7 +5245,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t requ
     if (n > 3) w = ptx__copy_operand(k, memo, 3, s3, w, &wrong, &old);
     if (request & PTX__TO_VARIABLE) wrong |= ptx__is_foreign(k, s1);
     if (wrong) goto no_memo;
-    if (memo->special | k->guard) ptx__mark(k);
+    if (memo->is_relevant | k->guard) ptx__mark(k);
     d = ptx__none();
     if (memo->result) {
         const uint32_t index = k->registers[memo->result_tag]++;
@@ -5578,8 +5580,8 @@ PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *sr
 /* Record an instruction by a pattern of its form. Returns 0 where no pattern fits. */
 static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form, const ptx_val *src,
                                   uint32_t n, ptx_val *out) {
-    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, old = 0, lead, words, i;
-    const uint32_t *p = NULL, *made, *word;
+    uint32_t pattern = k->m->forms.at[form].pattern, wrong = 1, old = 0, result_words, words, i;
+    const uint32_t *p = NULL, *result_kind, *word;
     uint32_t *to;
     size_t at = k->words.count;
     for (; pattern && wrong; pattern = p[PTX__PATTERN_NEXT]) {
@@ -5593,21 +5595,21 @@ static int ptx__record_by_pattern(ptx_kernel *k, const char *site, uint32_t form
         old |= ptx__is_old(k, (uint32_t)src[i].handle);
     }
     if (wrong) return 0;
-    lead = p[PTX__PATTERN_RESULT_WORDS];
+    result_words = p[PTX__PATTERN_RESULT_WORDS];
     words = p[PTX__PATTERN_WORDS];
-    made = p + PTX__PATTERN_KINDS + n;
-    if (!ptx__begin(k, words)) return 0;
-    word = made + p[PTX__PATTERN_RESULTS];
+    result_kind = p + PTX__PATTERN_KINDS + n;
+    if (!ptx__reserve(k, words)) return 0;
+    word = result_kind + p[PTX__PATTERN_RESULTS];
     to = k->words.at + at;
-    for (i = 0; i < lead; i++, word++) {
+    for (i = 0; i < result_words; i++, word++) {
         *to++ = *word;
         if (PTX__TAG(*word) == PTX__W_VECTOR) continue;
         to[-1] = ptx__new_word(k, site, PTX__TAG(*word));
-        out++->handle = (uint64_t)(*made++ << 16 | k->owner) << 32 | to[-1];
+        out++->handle = (uint64_t)(*result_kind++ << 16 | k->owner) << 32 | to[-1];
     }
     for (; i < words; i++, word++) *to++ = PTX__TAG(*word) == PTX__W_VECTOR ? *word : (uint32_t)src++->handle;
     k->words.count += words;
-    ptx__commit_if(k, site, PTX__I_PLAIN, form, at, lead, old);
+    ptx__commit_if(k, site, PTX__I_PLAIN, form, at, result_words, old);
     return 1;
 }
 
@@ -5733,7 +5735,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (!form) return;
     row = u.row = k->m->forms.at[form - 1].row;
     p = k->m->chars.at + k->m->forms.at[form - 1].signature;
-    if (*p != '=' && *p != '_' && !into && !ptx__unguarded(k, site, row->name)) return;
+    if (*p != '=' && *p != '_' && !into && !ptx__require_unguarded(k, site, row->name)) return;
     p = k->m->chars.at + k->m->forms.at[form - 1].slots;
     for (i = 0; needs_materialize && *p; p++) {
         if (!ptx__is_slot(*p)) continue;
@@ -5746,7 +5748,7 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     }
     p = k->m->chars.at + k->m->forms.at[form - 1].signature;
     if (!ptx__policy_ok(k, site, row, v, n)) return;
-    if (!ptx__ready(k) || !ptx__begin(k, 3 * (size_t)n + strlen(p))) return;
+    if (!ptx__ready(k) || !ptx__reserve(k, 3 * (size_t)n + strlen(p))) return;
     at = k->words.count;
     for (r = 0; *p != '='; p++) {
         const char *end = *p == '{' ? strchr(p, '}') : p;
@@ -5977,7 +5979,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     at = ptx__keep_name(m, site, name);
     if (!at || !ptx__name_is_free(m, NULL, site, name, what)) return NULL;
     if (!PTX__ROOM(m, m->entries, 1)) return NULL;
-    if (m->used == m->kernels.count) {
+    if (m->kernels_used == m->kernels.count) {
         if (!PTX__ROOM(m, m->kernels, 1)) return NULL;
         k = (ptx_kernel *)m->alloc(m->user, NULL, 0, sizeof *k);
         if (!k) {
@@ -5988,9 +5990,9 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
         k->definitions[0].capacity = 1; /* tag 0 is "no result": ptx__record_n asks for room there too */
         m->kernels.at[m->kernels.count++] = k;
     }
-    m->entries.at[m->entries.count++] = m->used;
-    ptx__add_name(m, PTX__OF_MODULE, at, PTX__IS_KERNEL | m->used);
-    k = m->kernels.at[m->used++];
+    m->entries.at[m->entries.count++] = m->kernels_used;
+    ptx__add_name(m, PTX__OF_MODULE, at, PTX__IS_KERNEL | m->kernels_used);
+    k = m->kernels.at[m->kernels_used++];
     memset(k, 0, offsetof(ptx_kernel, ins));
     k->ins.count = k->words.count = k->labels.count = k->scopes.count = k->shared.count = 0;
     k->params.count = k->info.count = k->locals.count = k->asserted.count = k->calls.count = 0;
@@ -5998,7 +6000,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     k->m = m;
     do k->owner = (m->seed + ++m->serial) & 0xffffu; /* 16 bits in a handle */
     while (k->owner == 0);
-    k->index = m->used - 1;
+    k->index = m->kernels_used - 1;
     k->name = at;
     k->site = site ? site : "";
     if (m->dependent_launch) ptx_op0_(k, site, PTX_GRIDDEPCONTROL_LAUNCH, 0);
@@ -6167,7 +6169,7 @@ PTX__RARE ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word,
     uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     size_t at = k->words.count;
     ptx_val v;
-    if (!form || !ptx__begin(k, 2)) return ptx__none();
+    if (!form || !ptx__reserve(k, 2)) return ptx__none();
     v = ptx__new_register(k, site, type);
     ptx__push_word(k, (uint32_t)v.handle);
     ptx__push_word(k, word);
@@ -6202,7 +6204,7 @@ PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name,
     s.count = count;
     s.align = align;
     if (!name || !ptx__name_is_free(k->m, k, site, k->m->names.at + name, what)
-        || !ptx__unguarded(k, site, shared ? "ptx_shared" : "ptx_local")
+        || !ptx__require_unguarded(k, site, shared ? "ptx_shared" : "ptx_local")
         || !(shared ? PTX__ROOM(k->m, k->shared, 1) : PTX__ROOM(k->m, k->locals, 1)))
         return ptx__none();
     ptx__add_symbol(k, name, what);
@@ -6339,7 +6341,8 @@ PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, ui
 
 PTX__RARE_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol variable) {
     const ptx__variable *v;
-    if (!ptx__ready(k) || !ptx__unguarded(k, site, "ptx_address") || !ptx__variable_ok(k->m, site, variable))
+    if (!ptx__ready(k) || !ptx__require_unguarded(k, site, "ptx_address")
+        || !ptx__variable_ok(k->m, site, variable))
         return ptx__none();
     v = &k->m->variables.at[variable.index];
     return ptx__symbol_address(k, site, PTX__WORD(PTX__W_GLOBAL, variable.index), PTX_U64, v->space,
@@ -6488,7 +6491,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     if (k->m->dependent_launch) mem.mods &= ~(PTX_NC & ~PTX__FAMILY); /* the previous grid may still write */
     printed = PTX__MEMORY >> type & 1 ? (unsigned)type : ptx__as_bits(type);
     form = ptx__get_form(k, site, PTX_LD, printed, 0, ptx__memory_mods(&mem, n, n * ptx_type_bytes(type)));
-    if (!form || !ptx__unguarded(k, site, "ld")) return;
+    if (!form || !ptx__require_unguarded(k, site, "ld")) return;
     for (i = 0; i < n; i++) {
         if (guard) {
             ptx_val init =
@@ -6500,7 +6503,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
             d[i] = ptx__new_register(k, site, ptx__in_register(type));
     }
     if (guard) ptx_guard_(k, site, *guard);
-    if (!ptx__ready(k) || !ptx__begin(k, 9 + 3 + 1)) return;
+    if (!ptx__ready(k) || !ptx__reserve(k, 9 + 3 + 1)) return;
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_LD);
     if (n > 1) ptx__push_word(k, PTX__WORD(PTX__W_VECTOR, n));
@@ -6556,7 +6559,7 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
             ptx__fail(k, PTX_E_TYPE, site, "st: operand %u is %s, expected %s: write ptx_imm(number)", i + 2,
                       ptx__describe(v[i]), ptx_type_name(type));
     }
-    if (!ptx__ready(k) || !ptx__begin(k, 3 + 1 + 3 * 8 + 1)) return;
+    if (!ptx__ready(k) || !ptx__reserve(k, 3 + 1 + 3 * 8 + 1)) return;
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_ST);
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
@@ -6596,9 +6599,9 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     form =
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
-    if (op != PTX_RED && op != PTX_RED_BITS && !ptx__unguarded(k, site, "atom")) return d;
+    if (op != PTX_RED && op != PTX_RED_BITS && !ptx__require_unguarded(k, site, "atom")) return d;
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, v[i], 't');
-    if (!ptx__ready(k) || !ptx__begin(k, 1 + 3 + 6 + 1)) return d;
+    if (!ptx__ready(k) || !ptx__reserve(k, 1 + 3 + 6 + 1)) return d;
     at = k->words.count;
     u = ptx__use_of(k, site, op);
     if (op != PTX_RED && op != PTX_RED_BITS) {
@@ -6721,9 +6724,9 @@ PTX__RARE_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, 
             && !ptx__parts_ok(k, site, type, (unsigned)ptx_type_of(parts[i]), n, parts))
             return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
-    if (!form || !ptx__unguarded(k, site, "mov")) return d;
+    if (!form || !ptx__require_unguarded(k, site, "mov")) return d;
     for (i = 0; i < n; i++) p[i] = ptx__materialize(k, site, ptx__read_handle(k, parts[i]), 't');
-    if (!ptx__ready(k) || !ptx__begin(k, 2 + 3 * 4)) return d;
+    if (!ptx__ready(k) || !ptx__reserve(k, 2 + 3 * 4)) return d;
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_MOV);
     d = ptx__new_register(k, site, type);
@@ -6746,7 +6749,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
         return;
     if (!ptx__parts_ok(k, site, type_of_whole, type, n, out)) return;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type_of_whole), 0, 0);
-    if (!form || !ptx__unguarded(k, site, "mov") || !ptx__begin(k, 6)) return;
+    if (!form || !ptx__require_unguarded(k, site, "mov") || !ptx__reserve(k, 6)) return;
     at = k->words.count;
     ptx__push_word(k, PTX__WORD(PTX__W_VECTOR, n));
     for (i = 0; i < n; i++) {
@@ -6780,7 +6783,7 @@ PTX__RARE_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special whi
         return PTX__REFUSE(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
                            special->sm, k->m->target_name);
     if (!ptx__require_version(k, site, special->name, -1, special->version)
-        || !ptx__unguarded(k, site, "mov"))
+        || !ptx__require_unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
 }
@@ -6811,7 +6814,7 @@ PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, i
 
 /* -- raw text, calls -- */
 
-static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what);
+static int ptx__require_no_guard(ptx_kernel *k, const char *site, const char *what);
 
 /* Parse the number at *p, after a '$', and advance *p past it. Returns -1 if there is none. */
 static int ptx__parse_placeholder(const char **p) {
@@ -6846,11 +6849,11 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
             k, PTX_E_ARGUMENT, site,
             "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
             n + results);
-    if (results && !ptx__unguarded(k, site, "a raw instruction")) return 0;
+    if (results && !ptx__require_unguarded(k, site, "a raw instruction")) return 0;
     form = ptx__get_form(k, site, PTX_RAW, effect, collective, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
-    if (!form || !kept || !ptx__ready(k) || !ptx__begin(k, results + 1 + 3 * (size_t)n)) return 0;
+    if (!form || !kept || !ptx__ready(k) || !ptx__reserve(k, results + 1 + 3 * (size_t)n)) return 0;
     if (kept > PTX__INDEX_MAX) return PTX__FAIL(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names");
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_RAW);
@@ -6902,7 +6905,7 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
     static const uint8_t since[] = {0, 83, 87, 90};
     size_t i;
     char line[300];
-    if (!ptx__ready(k) || !ptx__no_guard(k, site, "a pragma")) return;
+    if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "a pragma")) return;
     for (i = 0; text && i < sizeof known / sizeof *known; i++)
         if (strncmp(text, known[i], strlen(known[i])) == 0) break;
     if (text && i == sizeof known / sizeof *known)
@@ -6919,7 +6922,7 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
 
 PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     char text[400];
-    if (!ptx__ready(k) || !ptx__no_guard(k, site, "ptx_return")) return;
+    if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "ptx_return")) return;
     if (!k->function || !k->result)
         ptx__fail(k, PTX_E_ARGUMENT, site, "only a function with a result returns a value; use ptx_ret");
     else
@@ -6971,7 +6974,7 @@ PTX__RARE int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, 
                                    ptx_val *v) {
     uint32_t i;
     ptx__operand o;
-    if (!ptx__no_guard(k, site, "a call")) return 0;
+    if (!ptx__require_no_guard(k, site, "a call")) return 0;
     if (n && !args) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL");
     if (n > PTX__ARGS_MAX)
         return PTX__FAIL(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX,
@@ -7007,7 +7010,7 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
 PTX__RARE int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                                     ptx_val *v) {
     uint32_t i;
-    if (function->index < k->m->used) k->m->kernels.at[function->index]->called = site;
+    if (function->index < k->m->kernels_used) k->m->kernels.at[function->index]->called = site;
     if (n != function->params.count)
         return PTX__FAIL(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
                          k->m->names.at + function->name, (unsigned)function->params.count, n);
@@ -7459,7 +7462,7 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 /* -- control flow -- */
 
 /* Refuse a pending guard before what is not one instruction: a label, a scope, a call. */
-PTX__APART static int ptx__no_guard(ptx_kernel *k, const char *site, const char *what) {
+PTX__APART static int ptx__require_no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
     return PTX__FAIL(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
 }
@@ -7482,7 +7485,8 @@ PTXGEN_API ptx_label ptx_label_new_(ptx_kernel *k, const char *site) {
 }
 
 PTXGEN_API void ptx_place_(ptx_kernel *k, const char *site, ptx_label label) {
-    if (!ptx__ready(k) || !ptx__label_ok(k, site, label) || !ptx__no_guard(k, site, "a label")) return;
+    if (!ptx__ready(k) || !ptx__label_ok(k, site, label) || !ptx__require_no_guard(k, site, "a label"))
+        return;
     if (k->labels.at[label.index].position)
         ptx__fail(k, PTX_E_LABEL, site, "the label is placed already, at %s", k->labels.at[label.index].site);
     if (!ptx__ready(k) || !ptx__commit_other(k, site, PTX__I_LABEL, 0, label.index)) return;
@@ -7526,7 +7530,7 @@ static void ptx__branch_unless(ptx_kernel *k, const char *site, ptx_val p, ptx_l
 static ptx__scope *ptx__open_scope(ptx_kernel *k, const char *site, unsigned kind) {
     ptx__scope *s;
     if (!ptx__ready(k)) return NULL;
-    if (!ptx__no_guard(k, site, "a scope")) return NULL;
+    if (!ptx__require_no_guard(k, site, "a scope")) return NULL;
     if (!PTX__ROOM(k->m, k->scopes, 1)) return NULL;
     s = &k->scopes.at[k->scopes.count++];
     memset(s, 0, sizeof *s);
@@ -7566,7 +7570,7 @@ PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
 
 PTX__RARE_API void ptx_else_(ptx_kernel *k, const char *site) {
     ptx__scope *s;
-    if (!ptx__ready(k) || !ptx__no_guard(k, site, "else")) return;
+    if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "else")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
     if (!s || s->kind != PTX__S_IF)
         ptx__fail(k, PTX_E_SCOPE, site, "else without an if%s%s",
@@ -7581,7 +7585,7 @@ static void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s
 
 PTXGEN_API void ptx_end_(ptx_kernel *k, const char *site) {
     ptx__scope s;
-    if (!ptx__ready(k) || !ptx__no_guard(k, site, "end")) return;
+    if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "end")) return;
     if (!k->scopes.count) ptx__fail(k, PTX_E_SCOPE, site, "end without an open scope");
     if (!ptx__ready(k)) return;
     s = k->scopes.at[--k->scopes.count];
@@ -7674,7 +7678,7 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     uint32_t i, form;
     ptx_val p;
     ptx__operand o;
-    if (!ptx__ready(k) || !ptx__no_guard(k, site, "brx")) return;
+    if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "brx")) return;
     if (n == 0 || n > 512 || !labels) ptx__fail(k, PTX_E_ARGUMENT, site, "a table of %u labels: 1 to 512", n);
     o = ptx__read_handle(k, index);
     if (ptx__require_own(k, site, o, "the index") && !((PTX__I32 | PTX__T(B32)) >> o.type & 1))
@@ -7718,7 +7722,7 @@ PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, u
 PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
     ptx__scope *s;
     ptx_label label;
-    if (!ptx__ready(k) || !ptx__no_guard(k, site, "case")) return;
+    if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "case")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
     if (!s || s->kind != PTX__S_SWITCH || (i != UINT32_MAX && i >= s->cases))
         ptx__fail(k, PTX_E_SCOPE, site, "case %ld outside of a switch that has it",
@@ -7784,11 +7788,11 @@ typedef struct ptx__graph {
         *predecessor;            /* those of block b: from first_predecessor[b] to below that of b + 1 */
     uint32_t bias[PTX__REGISTER_CLASSES]; /* number of a register among all: its word + bias of its class */
     uint32_t registers;
-    uint32_t *block_of_boundary; /* number of instructions before that are not plain -> block */
-    uint32_t *checked;           /* register -> block + 1 in which a use was last checked */
-    uint32_t *assignments;       /* register -> its list in module.references, index + 1; NULL: not needed */
-    uint32_t *special, prefetch; /* see ptx__divide_blocks and ptx__special_at */
-    uint32_t *stack, *mark;      /* scratch: a word for each block */
+    uint32_t *block_of_boundary;  /* number of instructions before that are not plain -> block */
+    uint32_t *checked;            /* register -> block + 1 in which a use was last checked */
+    uint32_t *assignments;        /* register -> its list in module.references, index + 1; NULL: not needed */
+    uint32_t *relevant, prefetch; /* see ptx__divide_blocks and ptx__relevant_at */
+    uint32_t *stack, *mark;       /* scratch: a word for each block */
     /* Postdominators. The virtual exit is node number `blocks`. post_number 0: no path to an exit. */
     uint32_t *post_order, *post_number, *post_idom, *post_depth, post_reached;
 } ptx__graph;
@@ -7858,51 +7862,51 @@ static int ptx__ends_block(const ptx__ins *ins) {
     return ins->kind == PTX__I_BRANCH || ins->kind == PTX__I_LEAVE;
 }
 
-/* Divide the kernel into basic blocks. g->special lists what later passes visit: instructions whose form is
-   special, guarded branches, guarded exits; those of a block from index block.special on, below block.end. */
+/* Divide the kernel into basic blocks. g->relevant lists what later passes visit: instructions whose form is
+   relevant, guarded branches and exits; those of a block from index block.relevant on, below block.end. */
 static void ptx__divide_blocks(const ptx_kernel *k, ptx__graph *g) {
-    uint32_t n = (uint32_t)k->ins.count, listed = 0, *special = g->special,
+    uint32_t n = (uint32_t)k->ins.count, listed = 0, *relevant = g->relevant,
              *of_boundary = g->block_of_boundary;
     ptx__block *b = g->block;
     size_t j;
-    b->first = b->special = *of_boundary = 0;
+    b->first = b->relevant = *of_boundary = 0;
     for (j = 0; j < k->marked.count; j++) {
         const uint32_t i = k->marked.at[j];
         const ptx__ins *ins = &k->ins.at[i];
         if (j + 16 < k->marked.count) PTX__PREFETCH(&k->ins.at[k->marked.at[j + 16]]);
         if (ins->kind == PTX__I_PLAIN) {
-            if (ptx__form_of(k, ins)->special) special[listed++] = i;
+            if (ptx__form_of(k, ins)->is_relevant) relevant[listed++] = i;
             continue;
         }
         if (ins->kind == PTX__I_LABEL) {
             if (k->labels.at[ins->words].uses && b->first != i) {
                 b->end = i;
                 (++b)->first = i;
-                b->special = listed;
+                b->relevant = listed;
             }
             g->block_of_label[ins->words] = (uint32_t)(b - g->block);
         }
-        if (ins->guard) special[listed++] = i;
+        if (ins->guard) relevant[listed++] = i;
         if (ptx__ends_block(ins) && i + 1 < n) {
             b->end = i + 1;
             (++b)->first = i + 1;
-            b->special = listed;
+            b->relevant = listed;
         }
         *++of_boundary = (uint32_t)(b - g->block);
     }
     b->end = n;
     g->blocks = (uint32_t)(b - g->block) + 1;
-    special[listed] = UINT32_MAX;
+    relevant[listed] = UINT32_MAX;
     g->prefetch = n > 20000 ? listed : 0;
 }
 
-/* Entry s of g->special. In a kernel too long for the cache, prefetches the instructions of later entries. */
-PTX__INLINE uint32_t ptx__special_at(const ptx_kernel *k, const ptx__graph *g, uint32_t s) {
+/* Entry s of g->relevant. In a kernel too long for the cache, prefetches the instructions of later ones. */
+PTX__INLINE uint32_t ptx__relevant_at(const ptx_kernel *k, const ptx__graph *g, uint32_t s) {
     if (s + 16 < g->prefetch) {
-        PTX__PREFETCH(&k->ins.at[g->special[s + 16]]);
-        PTX__PREFETCH(k->words.at + k->ins.at[g->special[s + 8]].words);
+        PTX__PREFETCH(&k->ins.at[g->relevant[s + 16]]);
+        PTX__PREFETCH(k->words.at + k->ins.at[g->relevant[s + 8]].words);
     }
-    return g->special[s];
+    return g->relevant[s];
 }
 
 static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
@@ -7940,8 +7944,8 @@ static int ptx__make_graph(ptx_kernel *k, ptx__graph *g, int with_assignments) {
     s = m->scratch.at;
     memset(s, 0, need * sizeof *s);
     g->block = m->blocks.at;
-    g->block_of_boundary = s + need; /* not zeroed, like `special` */
-    g->special = g->block_of_boundary + blocks;
+    g->block_of_boundary = s + need; /* not zeroed, like `relevant` */
+    g->relevant = g->block_of_boundary + blocks;
     g->block_of_label = s, s += k->labels.count;
     g->order = s, s += 2 * blocks; /* twice: the second half is the stack of the walk */
     g->first_predecessor = s, s += blocks + 2;
@@ -8218,7 +8222,7 @@ static uint32_t ptx__callee(const ptx_kernel *k, uint32_t i) {
    whose address was taken. */
 static unsigned ptx__call_level(const ptx_kernel *k, uint32_t i) {
     const uint32_t callee = ptx__callee(k, i), any = callee == PTX__ANY_CALLEE;
-    const uint32_t end = any ? k->m->used : callee + 1;
+    const uint32_t end = any ? k->m->kernels_used : callee + 1;
     unsigned least = PTX__CLASS_LANE;
     uint32_t j;
     for (j = any ? 0 : callee; j < end; j++) {
@@ -8394,7 +8398,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
     size_t a;
     for (b = 0; b < g->blocks; b++) {
         if (!g->block[b].order) continue;
-        for (s = g->block[b].special; (i = ptx__special_at(k, g, s)) < g->block[b].end; s++) {
+        for (s = g->block[b].relevant; (i = ptx__relevant_at(k, g, s)) < g->block[b].end; s++) {
             const ptx__ins *ins = &k->ins.at[i];
             const ptx__form *form = ptx__form_of(k, ins);
             const int plain = ins->kind == PTX__I_PLAIN;
@@ -9012,7 +9016,7 @@ static ptx_code ptx__check_addresses(ptx_kernel *k, ptx__graph *g) {
     /* without either, no address outside of shared memory has a known symbol */
     const int global = k->m->variables.count || k->locals.count;
     if (!g->assignments || !(k->shared.count || global)) return PTX_E_NONE;
-    for (s = 0; (i = ptx__special_at(k, g, s)) != UINT32_MAX; s++) {
+    for (s = 0; (i = ptx__relevant_at(k, g, s)) != UINT32_MAX; s++) {
         const ptx__ins *ins = &k->ins.at[i];
         const ptx__form *form = ptx__form_of(k, ins);
         const uint32_t *end, *w = ptx__sources(k, ins, &end);
@@ -9048,12 +9052,12 @@ static uint32_t ptx__transfer_block(const ptx__forward *p, ptx__transfer transfe
     const ptx__block *block = &p->g->block[b];
     /* a read changes no fact: it is visited only to report */
     const uint32_t effects = report ? p->effects : p->effects & ~(1u << PTX__EFFECT_READ);
-    uint32_t s = block->special, i;
+    uint32_t s = block->relevant, i;
     if (!p->effects) {
         for (i = block->first; i < block->end; i++) fact = transfer(p, i, fact, report);
         return fact;
     }
-    for (; (i = ptx__special_at(k, p->g, s)) < block->end; s++)
+    for (; (i = ptx__relevant_at(k, p->g, s)) < block->end; s++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && effects >> ptx__form_of(k, &k->ins.at[i])->effect & 1)
             fact = transfer(p, i, fact, report);
     return fact;
@@ -9130,7 +9134,7 @@ static ptx_code ptx__check_copies(ptx_kernel *k, ptx__graph *g) {
     uint32_t filled = 0, i, s;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_COPY & 1)) return PTX_E_NONE;
-    for (s = 0; g->assignments && (i = g->special[s]) != UINT32_MAX; s++)
+    for (s = 0; g->assignments && (i = g->relevant[s]) != UINT32_MAX; s++)
         if (k->ins.at[i].kind == PTX__I_PLAIN && ptx__form_of(k, &k->ins.at[i])->effect == PTX__EFFECT_COPY)
             filled |= ptx__shared_array(k, g, i);
     p.k = k, p.g = g, p.effects = effects, p.data = &filled, p.data_count = 1;
@@ -9421,13 +9425,13 @@ PTX__RARE int ptx__find_recursion(ptx_module *m) {
     uint32_t i, depth = 0, *stack, taken = 0;
     int found = 0;
     m->scratch.count = 0;
-    if (!PTX__ROOM(m, m->scratch, 2 * (size_t)m->used)) return 0;
+    if (!PTX__ROOM(m, m->scratch, 2 * (size_t)m->kernels_used)) return 0;
     stack = m->scratch.at;
-    for (i = 0; i < m->used; i++) {
+    for (i = 0; i < m->kernels_used; i++) {
         m->kernels.at[i]->visit_state = m->kernels.at[i]->recursive = 0;
         taken |= m->kernels.at[i]->address_taken;
     }
-    for (i = 0; i < m->used || depth;) {
+    for (i = 0; i < m->kernels_used || depth;) {
         ptx_kernel *k, *callee;
         uint32_t at;
         if (!depth) {
@@ -9458,16 +9462,16 @@ PTX__RARE int ptx__find_recursion(ptx_module *m) {
 
 PTX__RARE void ptx__verify_calls(ptx_module *m) {
     uint32_t i, changed = 0, calls = 0;
-    for (i = 0; i < m->used; i++) {
+    for (i = 0; i < m->kernels_used; i++) {
         if (m->kernels.at[i]->function && !m->kernels.at[i]->verified) changed = 1;
         m->kernels.at[i]->level_known = 0;
         calls |= m->kernels.at[i]->calls.count != 0;
     }
     if (!calls) return;
-    for (i = 0; i < m->used && changed; i++)
+    for (i = 0; i < m->kernels_used && changed; i++)
         if (m->kernels.at[i]->calls.count) m->kernels.at[i]->verified = 0;
     if (!ptx__find_recursion(m)) return;
-    for (i = 0; i < m->used; i++) {
+    for (i = 0; i < m->kernels_used; i++) {
         ptx_kernel *k = m->kernels.at[i];
         if (!k->recursive || !k->function) continue;
         ptx__fault(
@@ -9483,13 +9487,13 @@ PTX__RARE_API ptx_code ptx_verify(ptx_module *m) {
     if (!m) return PTX_E_MEMORY;
     if (!m->error.code && !ptx_entry_count(m)) ptx_fail(m, PTX_E_EMPTY, "", "the module has no kernel");
     if (!m->error.code) ptx__verify_calls(m);
-    for (i = 0; i < m->used && !m->error.code; i++) ptx__verify_kernel(m->kernels.at[i]);
+    for (i = 0; i < m->kernels_used && !m->error.code; i++) ptx__verify_kernel(m->kernels.at[i]);
     return m->error.code;
 }
 
 PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info) {
     ptx__graph g;
-    if (!m || !info || m->error.code || index >= m->used) return 0;
+    if (!m || !info || m->error.code || index >= m->kernels_used) return 0;
     return !ptx__verify_with(m->kernels.at[index], &g) && ptx__find_pressure(m->kernels.at[index], &g, info);
 }
 
@@ -9959,7 +9963,7 @@ PTX__RARE char *ptx__print_module_head(ptx_module *m, char *p) {
     for (i = 0; i < m->variables.count; i++) p = ptx__print_variable(m, p, i);
     if (m->printf_used)
         p = ptx__put(m, p, ".extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 a);\n");
-    for (i = 0; i < m->used; i++)
+    for (i = 0; i < m->kernels_used; i++)
         if (m->kernels.at[i]->function)
             p = ptx__put(m, ptx__print_prototype(m->kernels.at[i], p), ";\n");
     return p;
@@ -10042,7 +10046,7 @@ PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     p = ptx__put(m, p, ".version %u.%u\n.target sm_%s\n.address_size 64\n", version / 10, version % 10,
                  m->target_name);
     if (!(p = ptx__print_module_head(m, p))) return NULL;
-    for (i = 0; i < m->used; i++)
+    for (i = 0; i < m->kernels_used; i++)
         if (!(p = ptx__print_kernel(m->kernels.at[i], p))) return NULL;
     if (!(p = ptx__print_files(m, p)) || !(p = ptx__text_room(m, p, 8))) return NULL;
     *p = 0;
@@ -10055,7 +10059,7 @@ PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *plac
     uint32_t e, i, at, first = 1; /* first: line of the kernel's first instruction */
     size_t from = 0;
     if (!m || !place || m->error.code || !m->text.count) return 0;
-    for (e = 0; e < m->used; e++) {
+    for (e = 0; e < m->kernels_used; e++) {
         const ptx_kernel *k = m->kernels.at[e];
         if (!k->verified) return 0;
         first += ptx__count_lines(m->text.at + from, m->text.at + k->body);
