@@ -4202,7 +4202,7 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
     return d->kind == 's' && d->bits > s->bits;
 }
 
-/* Special counts of operands. ANY: not checked, for internal callers. ONE: at most one result. */
+/* Special counts of operands. ANY_COUNT: not checked, for internal callers. AT_MOST_ONE: of the results. */
 #define PTX__ANY_COUNT 0xffffu
 #define PTX__AT_MOST_ONE 0xfffeu
 
@@ -8494,8 +8494,8 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint3
     }
 }
 
-/* The facts of a register as instruction i of block b reads it. A set earlier in b decides the class of a
-   variable; otherwise a level above that of b raises it (temporal divergence). */
+/* The facts of a register as instruction i of block b reads it. An assignment earlier in b decides the class
+   of a variable; otherwise a level above that of b raises it (temporal divergence). */
 static ptx__value_facts ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
     const uint32_t number = ptx__register_number(u->g, word);
     ptx__value_facts *of = &u->value[u->index[number]], x = *of;
@@ -8691,7 +8691,7 @@ static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
             x->tid_flags = written.tid_flags, x->shift = written.shift, x->zeros = written.zeros;
         else if (!ins->guard)
             x->last_set = i + 1, x->last_class = written.class_, x->last_root = written.root;
-        else if (written.class_ > x->last_class) /* a guarded set may keep the old value */
+        else if (written.class_ > x->last_class) /* a guarded one may keep the old value */
             x->last_class = written.class_, x->last_root = written.root;
     }
     return again;
