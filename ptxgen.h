@@ -2763,7 +2763,7 @@ typedef struct ptx__operand {
 enum {
     PTX__NOTHING,
     PTX__REG,
-    PTX__PARAM_BLOCK, /* a parameter block */
+    PTX__PARAM_BLOCK, /* its address */
     PTX__IMM,
     PTX__IMM_FLOAT,
     PTX__REG_OFFSET,   /* register + offset, made by ptx_off: bits 32 to 63 are the offset */
@@ -3164,9 +3164,10 @@ typedef struct ptx__block {
 typedef struct ptx__definition {
     uint32_t instruction, boundaries;
 } ptx__definition;
-/* An instruction that refers to a variable: the verifier lists its assignments, ptx_pressure all its uses. */
+/* An instruction that refers to a register: the verifier lists the assignments to variables, ptx_pressure
+   lists all uses. */
 typedef struct ptx__reference {
-    uint32_t instruction, block, next; /* next: the next one to the same variable, index + 1 */
+    uint32_t instruction, block, next; /* next: the next one to the same register, index + 1 */
 } ptx__reference;
 /* The facts of a register in the uniformity analysis: see "verify: uniformity". With one of tid_flags, its
    value is (%tid.x + y) >> shift. PTX__TID_WARP: y is uniform in a warp and a multiple of 32. PTX__TID_GROUP:
