@@ -916,13 +916,13 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
 /* Attention of whole prompts. Only the last dimension must be contiguous: pass [batch, heads, seq, head_dim]
    as a transposed view; q, k and v may be packed in one row. With cumulative lengths the sequences are
    concatenated: q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the
-   keys are the first kv_len rows of each of its sequences. With both, the cache must be paged, and cu_kv only
-   gives the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. On sm_90a q, k
-   and v may be of e4m3, head_dim a multiple of 16, at most 128. */
+   keys are the first kv_len rows of each of its sequences; if lengths are cumulative, too, it must be paged,
+   and cu_kv only gives the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused.
+   On sm_90a q, k and v may be of e4m3, head_dim a multiple of 16, at most 128. */
 typedef struct ptxcu_flash_prefill_desc {
     ptxcu_tensor q, out;         /* [batch, q_len, heads, head_dim]; out may be q */
     ptxcu_tensor k, v;           /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
-    ptxcu_tensor cu_q, cu_kv;    /* cumulative lengths, u32 [batch + 1]: starts, then the end; zero: none */
+    ptxcu_tensor cu_q, cu_kv;    /* cumulative lengths, u32 [batch + 1]: first rows, last the end; or zero */
     ptxcu_tensor lse;            /* output, f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
     uint32_t q_len, kv_len;      /* cumulative: of the longest sequence, 0: rows, keys. Otherwise q_len is
                                     ignored, and kv_len, too, without a cache */
@@ -1232,7 +1232,7 @@ typedef struct ptxcu__optional {
     PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD)
 } ptxcu__optional;
 #undef PTXCU__FIELD
-/* The functions' names in the order of the fields: strings one behind another, then an empty one. */
+/* The functions' names in the order of the fields: NUL-terminated strings, then an empty one. */
 #define PTXCU__FIELD(name, params) #name "\0"
 static const char ptxcu__driver_names[] = PTXCU_DRIVER(PTXCU__FIELD);
 static const char ptxcu__optional_names[] = PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD);
@@ -1276,7 +1276,7 @@ typedef struct ptxcu__entry {
     uint32_t param_count;
     uint32_t known; /* 1: params and param_count are known */
     uint32_t max_threads;
-    uint32_t dependent_launch; /* 1: it may start before the kernel before it has ended */
+    uint32_t dependent_launch; /* 1: may start before the previous kernel in its stream has ended */
     uint32_t shared_bytes; /* static */
     uint32_t dynamic_free; /* dynamic bytes available without opt-in */
     uint32_t dynamic_max;  /* dynamic bytes after the last opt-in; guarded by table_mutex */
@@ -1309,7 +1309,7 @@ typedef struct ptxcu__block {
        result that pins the table also pins their blocks. */
     ptxcu_tensor *part;
     uint32_t parts;
-    /* For a workspace: the program that needs zeros at zero_address and leaves them zero. */
+    /* For a workspace: the program whose runs leave zero_bytes at zero_address zero; NULL: unknown. */
     const ptxcu_program *zero_for;
     uint64_t zero_address, zero_bytes;
 } ptxcu__block;
@@ -1376,7 +1376,7 @@ struct ptxcu {
     uint32_t capability; /* of the device, such as 90 */
 };
 
-/* Return the code of a failed call. */
+/* If `call` fails, return its code from the calling function. */
 #define PTXCU__TRY(call)                                                                                     \
     do {                                                                                                     \
         ptxcu_code code_ = (call);                                                                           \
@@ -1393,7 +1393,7 @@ static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size
     return realloc(block, new_size);
 }
 
-/* The allocator of a module that the handle builds. `failed` tells lack of memory from a refused target. */
+/* The allocator of modules that the handle builds. failed: 1 after an allocation that failed. */
 typedef struct ptxcu__module_memory {
     ptxcu *cu;
     int failed;
@@ -1452,7 +1452,7 @@ static void ptxcu__log(ptxcu *cu, int kind, const char *text) {
     if (cu->log && *text) cu->log(cu->log_user, kind, text);
 }
 
-/* Append to the message of this thread's last failure. ptxcu_open logs its message as a whole. */
+/* Append to the message of this thread's last failure. ptxcu_open logs its message once, when complete. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
     ptxcu__record *r = ptxcu__find_record(cu);
     size_t from;
@@ -1553,8 +1553,8 @@ static void *ptxcu__load_library(const char *name, char *reason, size_t reason_b
 #endif
 }
 
-/* Fill a struct of function pointers; those that the library lacks become NULL. Returns how many these are.
-   file: NULL, or the library's name: the message then gets a line with the first 8 of them. */
+/* Fill a struct of function pointers, missing ones with NULL, and return the number of missing ones. file:
+   NULL, or the library's name: the error message then gets a line with the first 8 of them. */
 static int ptxcu__load_functions(ptxcu *cu, void *library, const char *names, void *functions,
                                  const char *file, const char *origin) {
     char *to = (char *)functions;
@@ -1584,7 +1584,7 @@ static void ptxcu__unload_library(void *library) {
 #ifdef _WIN32
 typedef struct ptxcu__file {
     HANDLE id;
-    uint64_t bytes, modified;
+    uint64_t bytes, modified; /* modified: seconds since 1970 */
 } ptxcu__file;
 
 static int ptxcu__file_open(const char *name, ptxcu__file *f) {
@@ -1775,8 +1775,8 @@ static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
     return PTXCU_E_NONE;
 }
 
-/* Try one library. 1: it works, and has *devices > 0 devices. 0: the message gets a line with the reason, and
-   the error code becomes that of the library that passed the most steps. */
+/* Try one library. Returns 1 if it works and has *devices > 0 devices. Otherwise returns 0, appends the
+   reason to the message, and sets the error code to that of the library that got furthest. */
 static int ptxcu__try_library(ptxcu *cu, const char *name, const char *origin, int *devices) {
     char reason[512];
     ptxcu_code code = PTXCU_E_NONE;
@@ -1873,13 +1873,13 @@ static ptxcu_code ptxcu__pop_context(ptxcu *cu, int pushed, ptxcu_code code) {
     return ptxcu__fail_driver(cu, result, "cuCtxPopCurrent_v2() after a successful call");
 }
 
-/* Return the error of a handle that cannot be used. Comes before each other check of a public function. */
+/* Return the error of an unusable handle. Every public function makes this check first. */
 PTX__APART static ptxcu_code ptxcu__check_handle(const ptxcu *cu) {
     return !cu ? PTXCU_E_MEMORY : cu->ready ? PTXCU_E_NONE : cu->first_record.error.code;
 }
 #define PTXCU__REQUIRE_READY(cu) PTXCU__TRY(ptxcu__check_handle(cu))
 
-/* The same, or that of an argument that is NULL. */
+/* The same, then refuse a NULL argument. */
 PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *function, const char *parameter,
                                                    const void *argument) {
     PTXCU__REQUIRE_READY(cu);
@@ -1888,8 +1888,8 @@ PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *functi
 #define PTXCU__REQUIRE(cu, function, argument)                                                               \
     PTXCU__TRY(ptxcu__check_argument(cu, "ptxcu_" #function, #argument, argument))
 
-/* The end of a public function: execute `call` with the context of a usable handle current, and return its
-   code. */
+/* End a public function: check the handle, make its context current, execute `call`, restore the previous
+   context, and return the code of `call`. */
 #define PTXCU__IN_CONTEXT(cu, call)                                                                          \
     do {                                                                                                     \
         int pushed_;                                                                                         \
@@ -1897,8 +1897,8 @@ PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *functi
         return ptxcu__pop_context(cu, pushed_, (call));                                                      \
     } while (0)
 
-/* End one driver call that gave `result`: report an error, with its name and the text of its arguments, and
-   restore the context. */
+/* Finish a driver call that returned `result`: report an error, with the call and its arguments as `format`
+   gives them, and restore the context. */
 static ptxcu_code ptxcu__end_driver_call(ptxcu *cu, int pushed, int result, const char *format, ...) {
     ptxcu_code code = PTXCU_E_NONE;
     va_list list;
@@ -1908,8 +1908,8 @@ static ptxcu_code ptxcu__end_driver_call(ptxcu *cu, int pushed, int result, cons
     return ptxcu__pop_context(cu, pushed, code);
 }
 
-/* The same as PTXCU__IN_CONTEXT for one driver call. Behind `args`: its arguments as a message has them, a
-   format and values. */
+/* The same as PTXCU__IN_CONTEXT for one driver call. After `args` follow a format and values that show the
+   arguments in an error message. */
 #define PTXCU__CALL_DRIVER(cu, name, args, ...) PTXCU__CALL_OF(cu, driver, name, args, #name __VA_ARGS__)
 #define PTXCU__CALL_OF(cu, functions, name, args, ...)                                                       \
     do {                                                                                                     \
@@ -1982,7 +1982,7 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     ptxcu__load_functions(cu, cu->library, ptxcu__optional_names, &cu->optional, NULL, NULL);
     d->max_cluster =
         cu->launch_ex && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
-    /* graphs take such launches since 12.3 */
+    /* graphs support such launches since driver 12.3 */
     d->dependent_launch =
         cu->dependent_launch && cu->launch_ex && cu->capability >= 90 && d->driver_version >= 12030;
     return PTXCU_E_NONE;
@@ -2073,8 +2073,8 @@ PTX__RARE ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     cu->log = d.log;
     cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
-    /* Start at the time: a tensor of a closed handle must not match a block of a new handle at the same
-       address. */
+    /* Start with the current time: a tensor of a closed handle must not match a block of a new handle that
+       lies at the same address. */
     cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
@@ -2339,7 +2339,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
 
 /* -- arrays -- */
 
-/* CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D. */
+/* Same layouts as CUDA_ARRAY3D_DESCRIPTOR and CUDA_MEMCPY3D. */
 typedef struct ptxcu__array_desc {
     size_t width, height, depth;
     uint32_t format, channels, flags;
@@ -2387,7 +2387,7 @@ static ptxcu_code ptxcu__check_texel(ptxcu *cu, const char *function, uint32_t t
     return PTXCU_E_NONE;
 }
 
-/* The last function of an optional group that the library lacks. */
+/* Report that the library lacks an optional function. */
 static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
     return ptxcu__fail(cu, PTXCU_E_SYMBOL, "%s has no %s: use a newer driver", cu->info.library, name);
 }
@@ -2405,7 +2405,7 @@ static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
         PTXCU__CALL_OF(cu, optional, name, args, #name __VA_ARGS__);                                         \
     } while (0)
 
-/* Slices or layers of an array, as the driver's coordinate z counts them. */
+/* The number of slices, layers or cube map faces of an array: the range of the driver's z coordinate. */
 static uint32_t ptxcu__array_slices(const ptxcu_array_desc *d) {
     if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) return 6 * (d->layers ? d->layers : 1);
     return d->layers ? d->layers : d->depth ? d->depth : 1;
@@ -2446,11 +2446,11 @@ PTX__RARE ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const p
     return PTXCU_E_NONE;
 }
 
-/* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
+/* Check an array's width, height, and depth or layers (layered cube maps: faces) against device limits. */
 PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
     static const struct {
         const char *name;
-        uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
+        uint8_t limit[6]; /* CUdevice_attribute of the three limits, textures, then surfaces; 0: no limit */
     } kinds[] = {{"one dimension", {21, 0, 0, 55, 0, 0}},
                  {"two dimensions", {22, 23, 0, 56, 57, 0}},
                  {"three dimensions", {24, 25, 26, 58, 59, 60}},
@@ -2470,7 +2470,7 @@ PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
     if (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE) n = 6;
     for (i = 0; i < n; i++)
         most[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
-    if (kind == 2 && n == 3 && d->depth > most[2]) /* deeper, but less wide */
+    if (kind == 2 && n == 3 && d->depth > most[2]) /* the alternate limits: deeper, but less wide */
         for (i = 0; i < 3; i++) most[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
     for (i = 0; i < n; i++) {
         if (!most[i] || size[i % 3] <= most[i]) continue;
@@ -2605,7 +2605,7 @@ static ptxcu_code ptxcu__set_array_side(ptxcu *cu, ptxcu__copy_side *side, const
     return ptxcu__get_level(cu, array, r->level, &side->array);
 }
 
-/* Bytes of a region's rows in memory, gaps included; pitch 0 becomes that without gaps. */
+/* Compute the bytes that a region takes in memory, gaps included. A pitch of 0 becomes that of dense rows. */
 static ptxcu_code ptxcu__check_pitch(ptxcu *cu, const char *function, const ptxcu_array *array,
                                      const ptxcu_region *r, size_t *pitch, size_t *bytes) {
     size_t row = (size_t)r->width * ptxcu__texel_bytes(&array->desc), rows = (size_t)r->height * r->depth;
@@ -2713,7 +2713,7 @@ PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const p
 
 /* -- textures and surfaces -- */
 
-/* CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUDA_RESOURCE_VIEW_DESC. */
+/* Same layouts as CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC and CUDA_RESOURCE_VIEW_DESC. */
 typedef struct ptxcu__resource {
     int type;
     union {
@@ -2783,7 +2783,7 @@ PTX__RARE ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, c
     r->u.memory.address = d->memory.address;
     r->u.memory.format = ptxcu__format_of(d->type);
     r->u.memory.channels = channels;
-    r->u.memory.width = d->height ? d->width : row; /* of linear memory: bytes */
+    r->u.memory.width = d->height ? d->width : row; /* linear memory: sizeInBytes has this place */
     r->u.memory.height = d->height;
     r->u.memory.pitch = d->height ? pitch : 0;
     return PTXCU_E_NONE;
@@ -2849,7 +2849,7 @@ PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const pt
     return PTXCU_E_NONE;
 }
 
-/* A view is given where the description asks for another type, or for some levels or layers. */
+/* Fill in a resource view. *needed: 1 if the description selects another type, or some levels or layers. */
 PTX__RARE ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
                                      uint32_t channels, int *needed) {
     static const uint32_t types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_F16, PTX_F32};
@@ -2913,7 +2913,7 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
                          (unsigned)channels, ptx_type_name((ptx_type)type));
 }
 
-/* Destroy a texture or surface object, after the work that may use it. */
+/* Wait for the work that may use a texture or surface object, then destroy it. */
 PTX__RARE ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_texture_destroy: cuCtxSynchronize()");
@@ -2967,7 +2967,7 @@ PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface) {
 
 /* -- memory and semaphores of other interfaces -- */
 
-/* The begin of CUDA_EXTERNAL_MEMORY_HANDLE_DESC and CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, then both. */
+/* The common start of CUDA_EXTERNAL_MEMORY_HANDLE_DESC and CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC; then both. */
 typedef struct ptxcu__external {
     int type;
     union {
@@ -3007,11 +3007,11 @@ typedef struct ptxcu__semaphore_params {
     uint32_t timeout_ms, reserved[11], flags, reserved_end[16];
 } ptxcu__semaphore_params;
 
-/* Check what is imported and describe it to the driver. fds: types with file descriptors, one bit each. */
+/* Check an import and fill in its driver struct. most: the largest type. fds: bits of types that use fd. */
 PTX__RARE ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
                                               uint32_t most, uint32_t fds, ptxcu__external *out) {
     int is_memory = most == (uint32_t)PTXCU_MEMORY_DMABUF_FD, is_fd;
-    /* 8 and 6 are of NvSci, which has handles of another kind. */
+    /* Memory type 8 and semaphore type 6 are NvSci objects, which are not supported. */
     if (!d->type || d->type > most || d->type == (is_memory ? 8u : 6u))
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %u, must be a PTXCU_%s constant", function,
                            (unsigned)d->type, is_memory ? "MEMORY_" : "SEMAPHORE_");
@@ -3143,7 +3143,7 @@ PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_se
     PTXCU__REQUIRE(cu, external_semaphore_wait, semaphore);
     memset(&p, 0, sizeof p);
     p.value = p.key = value;
-    p.timeout_ms = 0xffffffffu; /* for a keyed mutex: without end */
+    p.timeout_ms = 0xffffffffu; /* keyed mutex: no timeout */
     PTXCU__CALL_OPTIONAL(cu, cuWaitExternalSemaphoresAsync, (&semaphore, &p, 1, stream), "(value %llu)",
                          (unsigned long long)value);
 }
@@ -3348,7 +3348,7 @@ static ptxcu_code ptxcu__add_block(ptxcu *cu, uint64_t address, uint64_t bytes, 
     return b ? PTXCU_E_NONE : ptxcu__fail_memory(cu, sizeof *b);
 }
 
-/* The first freed part of an address table, or UINT32_MAX. Requires table_mutex. */
+/* The index of the first freed tensor of an address table, or UINT32_MAX. Requires table_mutex. */
 static uint32_t ptxcu__find_freed_part(const ptxcu *cu, const ptxcu__block *b) {
     uint32_t i;
     for (i = 0; i < b->parts; i++) {
@@ -3499,8 +3499,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
     PTXCU__IN_CONTEXT(cu, ptxcu__tensor_wrap(cu, memory, type, rank, shape, stride, tensor));
 }
 
-/* Free a block that no tensor and no result uses, after the context's work. On failure the slot stays in use.
-   */
+/* Wait for the context, then free a block that no tensor and no result uses. On failure it stays in use. */
 static ptxcu_code ptxcu__free_block(ptxcu *cu, uint32_t index) {
     ptxcu_buffer b;
     ptxcu_tensor *part = NULL;
@@ -3854,7 +3853,7 @@ PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu
 
 /* -- programs -- */
 
-/* Append the PTX line that the compiler's log names by number only. */
+/* Append the text of the first PTX line whose number is in the compiler's log. */
 static void ptxcu__append_ptx_line(ptxcu *cu, const char *log, const char *ptx) {
     const char *at = log;
     while ((at = strstr(at, "line ")) != NULL) {
@@ -3919,7 +3918,7 @@ static int ptxcu__has_same_key(const ptxcu__cache_header *a, const ptxcu__cache_
            && a->capability == b->capability;
 }
 
-/* The path of file `way` of the set of a hash. Sets are disjoint and there are at most cache_files files. */
+/* Format the path of file `way` of a hash's set. Sets are disjoint; all have at most cache_files files. */
 static void ptxcu__format_cache_path(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
     uint32_t ways = cu->cache_files < PTXCU__CACHE_WAYS ? cu->cache_files : PTXCU__CACHE_WAYS;
     uint64_t slot = hash % (cu->cache_files / ways) * ways + way % ways;
@@ -3937,9 +3936,9 @@ static int ptxcu__compare_text(ptxcu__file *f, const char *ptx, size_t bytes) {
     return 1;
 }
 
-/* Read the machine code of a text from a file; allocated, NULL if the file holds another text or is not
-   usable. *age: time of writing; 0 if the file is missing, damaged or not trusted, so that it is replaced
-   first. */
+/* Read the machine code of a text from a file. Returns an allocation, or NULL if the file holds another text
+   or is not usable. *age: time of writing; 0 if the file is missing, damaged or not trusted, so that it is
+   replaced first. */
 static void *ptxcu__read_cache_file(ptxcu *cu, const char *name, const ptxcu__cache_header *want,
                                     const char *ptx, size_t *bytes, uint64_t *age) {
     ptxcu__cache_header k;
@@ -4025,8 +4024,8 @@ static void ptxcu__write_cache_file(ptxcu *cu, ptxcu__cache_header *k, const cha
     ptxcu__file_remove(temporary);
 }
 
-/* Load a program from its file, or compile it and write the file. 1: loaded. 0: not loaded; loading the text
-   then reports any fault in it. */
+/* Load a program from its file, or compile it and write the file. Returns 0 if it is not loaded: the caller
+   then loads the text, which reports any fault in it. */
 static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__cache_header key;
     char name[600];
@@ -4406,7 +4405,8 @@ static ptxcu__slot *ptxcu__find_slot(const ptxcu *cu, uint64_t hash, const ptx_o
     }
 }
 
-/* Requires build_mutex, so no other thread changes the slots. Readers see the old or the new table. */
+/* Grow the table if one more program would fill over 3/4 of it. Requires build_mutex, so no other thread
+   changes the slots; readers see the old or the new table. */
 static ptxcu_code ptxcu__grow_cache(ptxcu *cu) {
     uint32_t i, old_capacity = cu->slot_capacity;
     ptxcu__slot *old = cu->slots, *slots;
@@ -4644,7 +4644,7 @@ static ptxcu_code ptxcu__fail_geometry(ptxcu *cu, const ptxcu__entry *e, const p
     const ptxcu_device *d = &cu->info;
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
     int i;
-    for (i = 0; i < 3; i++) { /* the block first: ptx_launch_1d counts no blocks of no threads */
+    for (i = 0; i < 3; i++) { /* block first: for block 0 ptx_launch_1d gives grid 0, a mere consequence */
         if (g->block[i] == 0 || g->block[i] > d->max_block[i])
             return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': block %c is %u, must be 1 to %u", e->name,
                                "xyz"[i], (unsigned)g -> block[i], (unsigned)d -> max_block[i]);
@@ -4777,7 +4777,7 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
 /* Encode the tensor maps of a plan, 16 words each. */
 static ptxcu_code ptxcu__encode_maps(ptxcu *cu, const char *name, const ptx_plan *plan, const void *args,
                                      uint64_t *maps) {
-    uint64_t room[24], *map = room + (64 - (uintptr_t)room % 64) % 64 / 8; /* the driver wants 64 bytes */
+    uint64_t room[24], *map = room + (64 - (uintptr_t)room % 64) % 64 / 8; /* must be 64-byte aligned */
     ptx_map_values v;
     const char *rule;
     uint32_t i;
@@ -4800,7 +4800,7 @@ static ptxcu_code ptxcu__encode_maps(ptxcu *cu, const char *name, const ptx_plan
     return PTXCU_E_NONE;
 }
 
-/* maps: the plan's tensor maps; NULL: they are encoded. */
+/* Launch a plan. maps: its encoded tensor maps; NULL: encode them here. */
 static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                              size_t args_bytes, const uint64_t *maps, ptxcu_stream stream) {
     ptxcu__entry *entries[PTX_PLAN_MAX];
@@ -4859,7 +4859,7 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 
 /* -- calls -- */
 
-/* Check that a call can be launched now. pin 1: pin its blocks until ptxcu__unpin_blocks. */
+/* Check that a call can be launched now. pin 1: pin its memory blocks, see ptxcu__unpin_blocks. */
 static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
     uint32_t i, j, freed_tensor = UINT32_MAX, freed_part = UINT32_MAX, parts = 0;
     int cleared, pin_now;
@@ -4982,7 +4982,7 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     return ptxcu__complete_call(cu, call, op, desc, args, args_bytes, workspace);
 }
 
-/* Note that a workspace has the zeros that the call's program needs. */
+/* Record that a workspace holds the zeros that the call's program needs. */
 static void ptxcu__mark_zeroed(ptxcu *cu, uint32_t block, uint64_t at, const ptxcu_call *call) {
     ptxcu__lock(&cu->table_mutex);
     cu->blocks[block].zero_for = call->program;
@@ -5018,9 +5018,8 @@ PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, 
     PTXCU__IN_CONTEXT(cu, ptxcu__workspace_create(cu, call, stream, workspace));
 }
 
-/* Launch a checked call. Each program leaves the required zeros in its workspace; if another program used it
-   last, zero them on the stream first. A capture executes later, so it does not mark the workspace as zeroed.
-   */
+/* Launch a checked call. Each program leaves the zeros that it needs in its workspace; if another program
+   used it last, zero them on the stream first. A captured memset runs later, so it does not count as done. */
 static ptxcu_code ptxcu__launch_call(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
     uint64_t bytes = call->plan.zero_bytes;
     int ready = 1, result, capturing = 0;
@@ -5104,7 +5103,8 @@ PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
 }
 
-/* Unpin part `part` of an address table, or the block itself (UINT32_MAX). */
+/* Unpin the block of tensor `part` of an address table; UINT32_MAX: `block` itself. Free it if this was the
+   last pin and its tensor was freed meanwhile. */
 static ptxcu_code ptxcu__unpin_block(ptxcu *cu, uint32_t block, uint32_t part) {
     ptxcu__block *b;
     int last;
@@ -5287,12 +5287,12 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__ANY UINT64_MAX
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
-enum { /* one enum: C++20 warns of sums of two */
+enum { /* one enum: C++20 compilers warn of | between two enums */
     PTXCU__OPTIONAL = 1,
-    PTXCU__WRITTEN = 2,
+    PTXCU__WRITTEN = 2, /* by the operation */
     PTXCU__DENSE = 4,
-    PTXCU__ROWS = 8,
-    PTXCU__SAME = 16,
+    PTXCU__ROWS = 8,  /* the last dimension is contiguous */
+    PTXCU__SAME = 16, /* may equal another tensor with this flag, although one of them is written */
     PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN,
     PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL
 };
@@ -5312,7 +5312,7 @@ typedef struct ptxcu__operation_check {
        the address table. 0 sequences: no such cache. */
     uint32_t k_index, sequences, addresses_block;
     uint32_t product; /* 1: gemv and gemm, see ptxcu__take_refusal */
-    /* Sizes of dimensions, under the names that the rules of tensors give them. */
+    /* Sizes of the named dimensions in the rules of tensors. */
     uint32_t sizes;
     struct {
         const char *name;
@@ -5321,20 +5321,21 @@ typedef struct ptxcu__operation_check {
     } size[8]; /* a description has fewer */
 } ptxcu__operation_check;
 
-/* What an operation asks of one of its tensors. A dimension is a name, "n", or a sum, product or quotient of
-   one, "experts + 1": every dimension of a name has the size of the first. */
+/* What an operation requires of one of its tensors. dims: dimensions separated by ", ". Each is a name, such
+   as "n", or a sum, product or quotient, such as "experts + 1". The first tensor with a name sets its size;
+   later ones must have that size. */
 typedef struct ptxcu__rule {
     const char *name, *dims;
     uint64_t types;   /* bits of PTXCU__TYPE */
-    uint16_t at, arg; /* offsets: in the description; of its address in the kernel's arguments */
+    uint16_t at, arg; /* offsets: of the tensor in the description; of its address in the argument struct */
     uint8_t flags, align;
-    int8_t like; /* its type is that of the tensor so many rules further; 0, or without one: types */
+    int8_t like; /* its type must be that of rules[like], relative to this rule; 0 or absent tensor: types */
 } ptxcu__rule;
 #define PTXCU__RULE(operation, field, flags, types, like, align, dims)                                       \
     {#field, dims, types, (uint16_t)offsetof(ptxcu_##operation##_desc, field),                               \
      (uint16_t)offsetof(ptxk_##operation##_args, field), flags, align, like}
 
-/* Begin a prepare function: what follows fills kernel, shape and args, and reports with `c`. */
+/* Begin a prepare function, which then fills in kernel, shape and args, and reports errors through `c`. */
 #define PTXCU__PREPARE(operation)                                                                            \
     ptxcu__operation_check c;                                                                                \
     ptxk_##operation##_desc kernel;                                                                          \
@@ -5349,7 +5350,7 @@ typedef struct ptxcu__rule {
 #define PTXCU__REQUIRE_ALL(rules)                                                                            \
     ptxcu__require_all(&c, rules, (uint32_t)(sizeof(rules) / sizeof *(rules)), desc, &args)
 
-/* End it: plan, check the arguments if `checked`, complete the call. */
+/* End a prepare function: plan, check the arguments if `checked`, complete the call. */
 #define PTXCU__COMPLETE(operation, checked, workspace)                                                       \
     do {                                                                                                     \
         if (c.code == PTXCU_E_NONE)                                                                          \
@@ -5456,7 +5457,7 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
     c->call->tensors++;
 }
 
-/* The size of a name, or a number; PTXCU__ANY of a new name. */
+/* The size of a named dimension, or the value of a number; PTXCU__ANY for a name without a size yet. */
 static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *name, size_t length) {
     uint32_t i;
     for (i = 0; i < c->sizes; i++)
@@ -5464,8 +5465,8 @@ static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *na
     return *name >= '0' && *name <= '9' ? strtoul(name, NULL, 10) : PTXCU__ANY;
 }
 
-/* The size that a dimension of a rule must have. *text moves to the next one. *length: of a name alone, else
-   0. */
+/* Parse a dimension of a rule and return the size that it must have; *text moves to the next dimension.
+   *length: the name's length if the dimension is a name alone, else 0. */
 static uint64_t ptxcu__parse_size(const ptxcu__operation_check *c, const char **text, size_t *length) {
     const char *name = *text, *sign = name + strcspn(name, ",+*/"), *end = sign + strcspn(sign, ",");
     uint64_t size = ptxcu__find_size(c, name, (size_t)(sign - name) - (sign == end ? 0 : 1)), other;
@@ -5512,8 +5513,8 @@ static uint64_t ptxcu__get_stride(const ptxcu_tensor *t, uint32_t dim) {
     return t->shape[dim] > 1 && ptxcu_tensor_bytes(t) ? t->stride[dim] : 0;
 }
 
-/* The memory span of a tensor: one row if the tensor is dense, else rows of the last dimension, rank at most
-   4. The outer dimensions keep their order, so that tensors that share rows have comparable strides. */
+/* The memory span of a tensor: one row if it is dense, else rows of the last dimension; rank at most 4. The
+   outer dimensions keep their order, so that strides of tensors packed in the same rows are comparable. */
 static ptxk__span ptxcu__get_span(const ptxcu_tensor *t, uint32_t flags) {
     uint64_t size = ptx_type_bytes((ptx_type)t->type), bytes = ptxcu_tensor_bytes(t);
     uint32_t i, dense = !bytes || !(flags & PTXCU__ROWS);
@@ -5583,8 +5584,8 @@ PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *fu
     PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, function, call, stream));
 }
 
-/* Begins ptxcu_<operation>_prepare, whose body follows, compiled for size, and defines ptxcu_<operation>. The
-   test of the handle comes first: else GCC would compile its callers so, too. */
+/* Define ptxcu_<operation>, and begin ptxcu_<operation>_prepare, whose body follows and is compiled for size.
+   The test of the handle stays outside that body: otherwise GCC would compile the callers for size, too. */
 #define PTXCU__OPERATION(operation)                                                                          \
     PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
                                                     ptxcu_call *call);                                       \
@@ -5603,8 +5604,8 @@ PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *fu
     PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
                                                     ptxcu_call *call)
 
-/* Report the refusal by an operation's plan or check, if `code` is one. Fields of a product's kernel get the
-   names that they have in its tensor call. */
+/* If `code` is an error of an operation's plan or check, report its message, c->why. In those of gemv and
+   gemm, replace the names of kernel fields by those of the tensor description. */
 PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     static const char *const fields[][2] = {{"matrix[0].", ""},
                                             {"matrix[1].", "more[0]."},
@@ -5640,7 +5641,7 @@ PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) 
     c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", text);
 }
 
-/* Require a field to be at most `most`, 0 or 1. */
+/* Require a field to be at most `most`, which is 0 or 1. */
 PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x,
                                       uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
@@ -5649,13 +5650,12 @@ PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *nam
 }
 
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED)
-/* Whether weights of the operation may be bytes, and this format is one of them. */
+/* Whether `format` is an 8-bit element type that the operation takes as weights. */
 static int ptxcu__is_byte_format(const ptxcu__operation_check *c, uint32_t format) {
     return !strcmp(c->name, "gemm") && (format == PTX_E4M3 || format == PTX_E5M2 || format == PTX_S8);
 }
 
-/* Require rows of weights: bytes of a format, or elements of a plain type. groups: 0, or the
-   first dimension. */
+/* Require rows of weights: bytes of a format, or elements of a plain type. groups: first dimension, or 0. */
 static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                    uint32_t format, uint64_t k, uint64_t groups) {
     int byte = ptxcu__is_byte_format(c, format);
@@ -5715,8 +5715,8 @@ static void ptxcu__require_same_strides(ptxcu__operation_check *c, const char *a
                             ptxcu__format_shape(rank, b->stride).s);
 }
 
-/* Create made->addresses from made->k and made->v, or from `part` if not NULL: k of all sequences, then v.
-   The address table then owns `part`. */
+/* Create made->addresses from made->k and made->v, or from `part` if not NULL: k of all sequences, then v. On
+   success the address table owns `part`. */
 PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
                                                  ptxcu_kv_cache *made) {
     const ptxcu_tensor *k = &made->k, *v = &made->v;
@@ -5757,7 +5757,7 @@ static uint64_t ptxcu__get_cache_types(uint32_t type) {
     return type ? PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8) : PTXCU__FLOAT_TYPES;
 }
 
-/* Require the factors of k or v: beside rows, with the same order and gaps; or one for each head. */
+/* Require the factors of k or v. q8_0: its shape with head_dim / 32, its strides / 32; e4m3: [kv_heads]. */
 static void ptxcu__require_cache_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                          uint32_t flags, uint32_t type, const ptxcu_tensor *k) {
     uint64_t shape[4];
@@ -6043,7 +6043,7 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
                               c->name);
 }
 
-/* What the arguments of operations have for the factors of k or v. */
+/* The address of k's or v's factors; q8_0, not paged: of their row in the address table. */
 PTXK__SHARED uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
     if (cache->type == PTXK_Q8_0 && !cache->blocks.owner)
         return cache->addresses.address + (v ? 24 : 16) * cache->k.shape[0];
@@ -6294,8 +6294,8 @@ PTXCU__OPERATION(kv_scatter) {
 /* -- flash_prefill -- */
 #if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
-/* A cache in the place of k and v: its strides as those of [batch, rows, kv_heads, head_dim] views, or its
-   pages. Returns the rows of a sequence. */
+/* Require the cache that replaces k and v, and fill in its strides, as those of [batch, rows, kv_heads,
+   head_dim], or its pages. Returns the rows of a sequence. */
 static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu_flash_prefill_desc *desc,
                                           uint64_t batch, uint64_t d, ptxk_flash_prefill_desc *kernel,
                                           ptxk_flash_prefill_args *args) {
@@ -6472,7 +6472,7 @@ PTXCU__OPERATION(flash_prefill) {
 /* -- flash_mla -- */
 #if PTXK__HAS(PTXK_OP_FLASH_MLA)
 
-/* The strides of q, q_rope or out, [batch, queries, heads, d], from row to row and head to head. */
+/* Get the strides of q, q_rope or out, [batch, queries, heads, d], from query to query and head to head. */
 static void ptxcu__take_mla_strides(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                     uint64_t *row, uint64_t *head) {
     uint64_t sequence = ptxcu__get_stride(t, 0);
@@ -6666,7 +6666,7 @@ PTXCU__OPERATION(gemv) {
 #endif
 
 #if PTXK__HAS(PTXK_OP_GEMM | PTXK_OP_MATMUL)
-/* Require the factors of a matrix of `span` rows; return the elements from product to product, or 0. */
+/* Require the factors of a matrix of `span` rows; return the stride from product to product, 0 if shared. */
 static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                        uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
     static const char *const dims[] = {"batch, 1", "batch, rows", "batch, rows, blocks of k",
@@ -7098,7 +7098,7 @@ PTXCU__OPERATION(quantize) {
     kernel.y_type = desc->y_type;
     kernel.group = desc->group;
     args.rows = shape.rows = (uint32_t)rows;
-    if (c.code == PTXCU_E_NONE) /* before y, whose shape hangs on what it refuses */
+    if (c.code == PTXCU_E_NONE) /* plan first: it refuses a y_type or n that gives no shape for y */
         ptxcu__take_refusal(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
     ptxcu__require(&c, "y", &desc->y, PTXCU__OUT,
                    PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8)
