@@ -386,7 +386,7 @@ static inline int llama_optional(const gguf *g, const char *key, double above, d
 
 /* Reads YaRN's numbers (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension
    of large language models", 2023). It changes frequencies, see llama_frequency, and multiplies rotated
-   elements of q and k by 1 + ln(scale) / 10; where all of a head is rotated, that squared multiplies scores. */
+   elements of q and k by 1 + ln(scale) / 10; if a whole head is rotated, its square multiplies scores. */
 static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place, gguf_error *why) {
     double longer;
     char key[160];
@@ -631,10 +631,10 @@ static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uin
     return gguf_fail(why, gguf_place(g, room), "'%s' must be %u or %u", room, (unsigned)one, (unsigned)other);
 }
 
-/* Reads the sizes of attention over latents (see ptxk_flash_mla). A head of q has plain elements, then rotated
-   ones. All heads share one key: the normalised latent, then rotated elements. For each head, attn_k_b maps
-   the plain elements of q to the latent's space, and attn_v_b maps the result of attention back from it.
-   Older files have both as one matrix, attn_kv_b, which maps the latent to keys and values of all heads. */
+/* Reads the sizes of attention over latents (see ptxk_flash_mla). A head of q has plain, then rotated
+   elements. All heads share one key: the normalised latent, then rotated elements. For each head, attn_k_b
+   maps the plain elements of q to the latent's space, and attn_v_b maps the result of attention back. Older
+   files have both as one matrix, attn_kv_b, which maps the latent to keys and values of all heads. */
 static inline int llama_read_latent(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     c->kv_heads = 1;
@@ -734,7 +734,7 @@ static inline int llama_read_scales(llama_config *c, const gguf *g, gguf_error *
     return 0;
 }
 
-/* Reads and check the numbers; llama_find_tensors checks the tensors against them. */
+/* Reads and checks the numbers; llama_find_tensors checks the tensors against them. */
 static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
     const gguf_tensor *embedding = gguf_tensor_find(g, "token_embd.weight");
     const char *eps;
