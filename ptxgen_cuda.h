@@ -196,8 +196,8 @@ typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
 /* PTXCU_LOG_ERROR: the message of a failed call; later texts may add details to it. PTXCU_LOG_NOTE: the
-   driver and device that were opened, and why libraries tried before failed; a program that was compiled, or
-   read from the cache folder. */
+   driver and device that were opened, and why libraries tried before them failed; a program that was
+   compiled, or read from the cache folder. */
 enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
 typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
 
@@ -456,7 +456,7 @@ PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, siz
 /* The same, device to device. The two ranges must not overlap. */
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
                                  size_t from_offset, size_t bytes, ptxcu_stream stream);
-/* Queue a fill on the stream. fill32: `count` words of 4 bytes, to_offset a multiple of 4. */
+/* Queue a fill on the stream. fill32: `count` words of 4 bytes; their address must be a multiple of 4. */
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
                                   ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
