@@ -1,12 +1,12 @@
 /* ptxgen_cuda.h - v0.2.0 - load and launch PTX through the CUDA driver. Public domain or MIT, at your choice.
 
    WHAT   Finds the driver at run time, loads what ptxgen.h builds, caches it, launches it. No CUDA toolkit,
-          no cuda.h, nothing to link but the C library (and -ldl where dlopen is apart from it).
+          no cuda.h, nothing to link but the C library (and -ldl where it does not contain dlopen).
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_cuda.h"
           Everywhere else include it plainly. ptxgen.h must lie beside it.
 
-   A module m of ptxgen.h, whose first entry is saxpy(x, y, a, n), on the GPU:
+   Run a module m of ptxgen.h, whose first entry is saxpy(x, y, a, n), on the GPU:
 
        ptxcu *cu;
        if (ptxcu_open(&cu, NULL)) { puts(ptxcu_get_error(cu)->message); ptxcu_close(cu); return 1; }
@@ -29,9 +29,9 @@
    INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
      [MANUAL]     concepts, rules, what it does not do
      [CONFIG]     macros that you may define before including
-     [ERRORS]     the catalogue: one line makes the code, its name and its meaning
+     [ERRORS]     the catalogue: each line defines a code, its name and its meaning
      [TYPES]      handles, descriptions, arguments
-     [TABLE]      the driver's functions: pointers, loader and message are made from it
+     [TABLE]      the driver's functions: their pointers and their loader are generated from it
      [INTERFACE]  functions; then a part for each operation on tensors
      [SUPPORT]    implementation: memory, errors, library
      [CORE]       implementation: handle, memory, streams, programs, cache, launch, calls, operations
@@ -40,43 +40,42 @@
    [MANUAL]
    LIBRARY  ptxcu_open loads ptxcu_desc.library. Without one it loads the library that the environment
           variable PTXGEN_CUDA_LIBRARY names, and without that libcuda.so.1 or libcuda.so (nvcuda.dll on
-          Windows). If no device works, it loads ptxcu_desc.fallback, or the library that
+          Windows). If that fails or finds no device, it loads ptxcu_desc.fallback, or the library that
           PTXGEN_CUDA_FALLBACK names. So a machine without a GPU runs the same program on the CPU driver of
           tests/sim (`make build/libptxsim.so`). An empty variable counts as unset. A program with more
           rights than its caller (setuid) ignores both variables. The library stays loaded after ptxcu_close,
           because its own threads may still run.
    CONTEXT  The handle uses the device's primary context, which it shares with the CUDA runtime and others.
-          ptxcu_desc.context gives another one; use_current_context takes the current one. The caller keeps
-          such a context until ptxcu_close. Each call pushes the handle's context and pops it before it
-          returns, also on errors. It pushes nothing if that context is already current: a thread that
-          launches often can make it current (ptxcu_get_context).
-   THREADS  Several threads may use one handle at the same time, and several handles one context. These may
-          not run at the same time:
+          ptxcu_desc.context selects another one; use_current_context selects the thread's current one. The
+          caller must keep such a context until ptxcu_close. Each call pushes the handle's context and pops it
+          before it returns, also on errors. It pushes nothing if that context is already current: a thread
+          that launches often can make it current (ptxcu_get_context).
+   THREADS  Several threads may use one handle at the same time, and several handles may share one context.
+          These may not run at the same time:
           - ptxcu_open or ptxcu_close, and any other call with that handle;
           - ptxcu_unload, ptxcu_cache_clear or ptxcu_entry_by_name, and any use of the program;
-          - two calls with one result.
+          - two calls with the same ptxcu_result.
           Threads that ask for the same operation build it once. A caller's allocator must be thread-safe if
-          several threads use the handle. Streams and events order the work of the GPU.
+          several threads use the handle. Streams and events order work on the GPU.
    ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
           next call that waits. ptxcu_desc.log receives each message as it arises.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
-          valid until the stream has executed the copy. Copies of pinned memory (ptxcu_host_alloc) overlap
-          with other work; for pageable memory the driver may wait.
+          valid until the stream has executed the copy. Copies from and to pinned memory (ptxcu_host_alloc)
+          overlap with other work; for pageable memory the call may wait.
    LAUNCH  Each launch is checked against the entry's parameters and limits before the driver sees it.
           Launching allocates nothing, waits for nothing, formats no text, and may be captured in a graph.
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory block that holds it.
           ptxcu_tensor_create allocates the block, ptxcu_tensor_wrap borrows it, views share it. After the
           block is freed, every use of a tensor in it is refused (FREED).
-   TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
-          how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
-          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex,
-          ptx_surface_load and ptx_surface_store (ptxgen.h). Destroy an object before its array or memory.
-          Copies of arrays are declared beside them, and the import of memory and semaphores of Vulkan,
-          Direct3D 12 and OpenGL.
-   CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
-          after this one. A field that is 0 means what that header's manual says under ZERO.
+   TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create)
+          defines how coordinates read an array or memory; a surface object (ptxcu_surface_create) lets
+          kernels write an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them
+          with ptx_tex, ptx_surface_load and ptx_surface_store (ptxgen.h). Destroy an object before its array
+          or memory. [INTERFACE] also has copies of arrays, and imports from Vulkan, Direct3D and OpenGL.
+   CALLS  A ptxcu_call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before
+          or after this one. A field that is 0 means what that header's manual says under ZERO.
 
               ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
@@ -89,33 +88,33 @@
           ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
           the tensors' memory until the call has finished. The host can wait for a result or poll it; a stream
           can wait for it.
-   DEPENDENT LAUNCH  ptxcu_desc.dependent_launch hides the time of a launch behind the end of the previous
-          kernel (programmatic dependent launch). A kernel may start before the previous kernel in its stream
-          has ended, on multiprocessors that have room. It executes griddepcontrol.wait before it uses memory
-          that others write; until then gemv fetches weights. Results are the same. The flag needs sm_90 and
-          driver 12.3, else it has no effect. It applies to operations and to modules with
-          ptx_module_desc.dependent_launch, not to cooperative launches. In a graph, programmatic edges join
-          such launches.
+   DEPENDENT LAUNCH  ptxcu_desc.dependent_launch overlaps the launch of a kernel with the end of the previous
+          one (programmatic dependent launch). A kernel may start before the previous kernel in its stream has
+          ended, on multiprocessors that have room. It executes griddepcontrol.wait before it uses memory that
+          other kernels write. Before that, gemv and gemm may prefetch weights into the L2 cache. Results do
+          not change. The flag needs sm_90 and driver 12.3; otherwise it has no effect. It applies to
+          operations and to modules with ptx_module_desc.dependent_launch, not to cooperative launches. In a
+          graph, such launches are connected by programmatic edges.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
    CACHE  ptxcu_operation builds and loads a kernel at the first call. Later calls find it by the operation
-          and the bytes of its description. Padding counts: start each description from PTX_ZERO.
+          and the bytes of its description, padding included: start each description from PTX_ZERO.
    DISK  With ptxcu_desc.cache_folder, machine code is kept between runs in at most cache_files files of at
-          most 4 MiB. A hash of text, chip and driver version selects four files that may hold a text; a new
-          text replaces the oldest of the four. A file stores chip, driver version, the whole text and a
-          checksum. A file is written under a temporary name and then renamed, so a reader sees the old or the
-          new file. Code that cannot be read, written or trusted is built again, without an error. Two faults
-          are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a folder that exists
-          and cannot be trusted (FOLDER). Several processes may share a folder. The first write of a handle
-          removes temporary files older than an hour, which killed processes leave.
+          most 4 MiB. A hash of PTX text, chip and driver version selects a set of four files; new code
+          replaces the oldest file of its set. A file holds chip, driver version, the whole text, the machine
+          code and a checksum. It is written under a temporary name and then renamed, so a reader sees the old
+          or the new file. Code that cannot be read, written or trusted is built again, without an error. Two
+          faults are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a folder that
+          exists and cannot be trusted (FOLDER). Several processes may share a folder. The first write of a
+          handle removes temporary files older than an hour, which killed processes leave.
    TRUST  Machine code from the folder runs with the rights of the program and cannot be checked. Only the
           effective user of the program and root are trusted.
           - The folder must belong to that user or root, and nobody else may write to it unless it is sticky
             (/tmp). ptxcu_open and each use check this.
           - A file is used if it is a regular file of that user, without a second hard link, that nobody else
-            may write to. It is opened without following a link and without waiting. Its lengths must add up
-            to its size, and its text must equal the requested one, byte by byte.
+            may write to. It is opened without following a link and without blocking. The lengths in it must
+            add up to its size, and its text must equal the requested one, byte by byte.
           - A file is created under a random new name, with access for its user alone.
           The caller chooses the directories above the folder. A user who may rename one of these directories
           can replace the folder, so choose a folder in the user's home, one for each user. On Windows the
@@ -125,8 +124,8 @@
           of the context.
 
    DOES NOT  track buffers, arrays, textures, surfaces, streams, events and results (destroy them before
-          ptxcu_close); order streams; build graphs node by node; use several devices through one handle (open
-          one handle for each).
+          ptxcu_close); synchronise streams with each other; build graphs node by node; use several devices
+          through one handle (open one handle for each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -181,38 +180,38 @@ typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
    ptxcu_close. */
 typedef struct ptxcu_error {
     ptxcu_code code;
-    const char *message;     /* code and cause; "" without a failure */
+    const char *message;     /* what failed and why; "" without a failure */
     int driver_result;       /* CUresult; 0: not a driver failure */
     const char *driver_name; /* "CUDA_ERROR_OUT_OF_MEMORY", or "" */
     const char *call;        /* "cuMemAlloc_v2(123 bytes)", or "" */
-    const char *log;         /* the log of the driver's compiler after JIT, else "" */
+    const char *log;         /* after JIT the log of the driver's compiler, else "" */
 } ptxcu_error;
 
 /* ---- [TYPES] ---------------------------------------------------------------------------------------- */
 
-typedef struct ptxcu ptxcu;                 /* a driver, a device, a context, a cache */
+typedef struct ptxcu ptxcu;                 /* the handle: a driver, a device, a context, a kernel cache */
 typedef struct ptxcu_program ptxcu_program; /* a loaded module */
 typedef void *ptxcu_stream;                 /* CUstream; NULL is the default stream */
 typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
-/* PTXCU_LOG_ERROR: the message of a call that failed; its details in further calls. PTXCU_LOG_NOTE: driver
-   and device that were opened, and why others were not; a program that was compiled, or read from the cache
-   folder. */
+/* PTXCU_LOG_ERROR: the message of a failed call; later texts may add details to it. PTXCU_LOG_NOTE: the
+   driver and device that were opened, and why libraries tried before them failed; a program that was
+   compiled, or read from the cache folder. */
 enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
 typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
 
 /* In each field 0 selects the default. */
 typedef struct ptxcu_desc {
-    const char *library;      /* path or name; NULL: see LIBRARY */
-    const char *fallback;     /* loaded if `library` has no device; NULL: see LIBRARY */
-    int device;               /* ordinal, used with the primary context only */
-    int use_current_context;  /* 1: use the thread's current context and its device; without one: CONTEXT */
-    void *context;            /* a CUcontext, used with its device; NULL: none */
-    const char *cache_folder; /* folder for machine code, see DISK and TRUST; NULL: none */
-    uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
+    const char *library;       /* path or name; NULL: see LIBRARY */
+    const char *fallback;      /* loaded if `library` fails or has no device; NULL: see LIBRARY */
+    int device;                /* ordinal; ignored if another context than the primary one is selected */
+    int use_current_context;   /* 1: use the thread's current context and its device; none: error CONTEXT */
+    void *context;             /* CUcontext to use, with its device; NULL: see CONTEXT */
+    const char *cache_folder;  /* folder for machine code, see DISK and TRUST; NULL: none */
+    uint32_t cache_files;      /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
     uint32_t dependent_launch; /* 1: see DEPENDENT LAUNCH */
-    ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
+    ptx_alloc_fn alloc;        /* NULL: realloc and free; see THREADS */
     void *alloc_user;
     ptxcu_log_fn log; /* called on the thread of the call; must not use the handle. NULL: none */
     void *log_user;
@@ -225,8 +224,8 @@ typedef struct ptxcu_device {
     int ordinal;
     int is_cpu_driver;    /* 1: the driver is the CPU driver of tests/sim */
     int driver_version;   /* 12040 is CUDA 12.4 */
-    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(80); from sm_90 on with the features of this
-                             very chip, such as PTX_SM_A(90), if the driver takes them */
+    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(80); from sm_90 on with the chip's own
+                             features, such as PTX_SM_A(90), if the driver supports them */
     uint32_t max_version; /* newest PTX version of the driver, for ptx_module_desc; 84 is 8.4 */
     uint32_t sm_count;
     uint32_t max_threads_per_block;
@@ -236,8 +235,8 @@ typedef struct ptxcu_device {
     uint64_t l2_bytes, memory_bytes;
     uint32_t memory_clock_khz; /* 0: unknown */
     uint32_t memory_bus_bits;
-    uint32_t max_cluster; /* maximum number of blocks in a cluster: 8; 0: no clusters */
-    uint32_t dependent_launch; /* 1: asked for by ptxcu_desc, and there is such a launch */
+    uint32_t max_cluster;      /* maximum number of blocks in a cluster: 8; 0: no clusters */
+    uint32_t dependent_launch; /* 1: requested in ptxcu_desc, and supported by device and driver */
 } ptxcu_device;
 
 /* A range of device memory, by value. All zero: none. A sub-range is { address + offset, bytes }. */
@@ -273,7 +272,7 @@ typedef struct ptxcu_tensor {
     uint32_t type; /* a ptx_type of at least 1 byte */
     /* private */
     ptxcu *owner;
-    uint64_t serial; /* serial number of the block; stale after the block is freed */
+    uint64_t serial; /* serial number of the memory block; no block has it after this one is freed */
     uint32_t block;
     uint32_t view; /* 1: a view, which cannot be freed */
 } ptxcu_tensor;
@@ -285,7 +284,7 @@ typedef struct ptxcu_tensor {
 /* A checked and planned operation on given tensors. A value with nothing to free; may be launched any number
    of times. Made by ptxcu_<operation>_prepare or ptxcu_call_prepare. */
 typedef struct ptxcu_call {
-    ptx_plan plan; /* read launches, workspace_bytes, min_bytes */
+    ptx_plan plan; /* public: launches, workspace_bytes, min_bytes */
     /* private */
     ptxcu *owner;
     const char *name;
@@ -311,9 +310,9 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
 
    X(function, parameters): the driver functions in use, under their ABI names. Each returns CUresult, an int.
-   These lines make the pointers, the loader and the list of missing symbols. CUdevice is an int, CUdeviceptr
-   has 64 bits, handles are pointers. cuLaunchKernelEx is optional: it is loaded for clusters and dependent
-   launches only. */
+   The pointers, the loader and the list of missing symbols are generated from these lines. CUdevice is an
+   int, CUdeviceptr has 64 bits, handles are pointers. cuLaunchKernelEx is not listed: it is loaded apart, as
+   only clusters and dependent launches need it. */
 #define PTXCU_DRIVER(X)                                                                                      \
     X(cuInit, (unsigned flags))                                                                              \
     X(cuDriverGetVersion, (int *version))                                                                    \
@@ -377,8 +376,8 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
     X(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,      \
                        unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
 
-/* Functions that a library may lack: a call that needs one is then refused (SYMBOL). Descriptions point to
-   structs as cuda.h has them. */
+/* Functions that a library may lack: a call that needs one is then refused (SYMBOL). desc, copy, resource,
+   sampling, view and params point to structs with the layout of cuda.h. */
 #define PTXCU_DRIVER_OPTIONAL(X)                                                                             \
     X(cuArray3DCreate_v2, (void **array, const void *desc))                                                  \
     X(cuArrayDestroy, (void *array))                                                                         \
@@ -413,12 +412,13 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
 /* ---- [INTERFACE] ---------------------------------------------------------------------------------------
 
    A function returns PTXCU_E_NONE (0) or a code, which ptxcu_get_error explains; each may return DRIVER,
-   ARGUMENT and MEMORY. An output is the last parameter, before a stream, and is zero on error. A NULL handle
-   gives MEMORY. Functions are thread-safe but for what the manual lists under THREADS. */
+   ARGUMENT and MEMORY. A new object or a value returned through a pointer is zero on error (not the handle of
+   ptxcu_open). A NULL handle gives MEMORY. Functions are thread-safe but for what the manual lists under
+   THREADS. */
 
 /* -- handle -- */
 
-/* Load a driver and open a device. *cu: the new handle, to be closed also after an error; NULL without
+/* Load a driver and open a device. *cu: the handle, to be closed even after an error; NULL only for lack of
    memory. desc: NULL selects all defaults. Errors: LIBRARY, SYMBOL, NO_DEVICE, DEVICE, CONTEXT, FOLDER. */
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, free all tensors, release the context. Does not wait for running work: call ptxcu_sync
@@ -446,7 +446,7 @@ PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer);
 /* Allocate pinned host memory: copies from and to it are asynchronous. */
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory);
 PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory); /* NULL is ignored */
-/* count * element_bytes; SIZE_MAX, which no allocation has, on overflow. */
+/* count * element_bytes; on overflow SIZE_MAX, which no allocation can have. */
 PTXGEN_API size_t ptxcu_bytes(size_t count, size_t element_bytes);
 /* Queue a copy of `bytes` bytes on the stream: host to device, device to host. */
 PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset, const void *from,
@@ -456,7 +456,7 @@ PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, siz
 /* The same, device to device. The two ranges must not overlap. */
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
                                  size_t from_offset, size_t bytes, ptxcu_stream stream);
-/* Queue a fill on the stream. fill32: `count` words of 4 bytes, to_offset a multiple of 4. */
+/* Queue a fill on the stream. fill32: `count` words of 4 bytes; their address must be a multiple of 4. */
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
                                   ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
@@ -466,7 +466,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
 
 /* -- arrays: texels in the driver's own layout, for textures and surfaces -- */
 
-/* A cube map has six square faces: +x, -x, +y, -y, +z, -z. */
+/* Flags: cube maps, of six square faces (+x, -x, +y, -y, +z, -z); for surfaces; for gathers (tld4). */
 enum { PTXCU_ARRAY_CUBE = 1, PTXCU_ARRAY_SURFACE = 2, PTXCU_ARRAY_GATHER = 4 };
 
 /* In each field 0 selects the default. Sizes are in texels. */
@@ -476,9 +476,9 @@ typedef struct ptxcu_array_desc {
     uint32_t width;    /* at least 1 */
     uint32_t height;   /* 0: one dimension */
     uint32_t depth;    /* 0: one or two dimensions */
-    uint32_t layers; /* arrays of one size and one handle; with PTXCU_ARRAY_CUBE cube maps; 0: not layered */
-    uint32_t levels; /* each half the size of the one before; 0: one level, not mipmapped */
-    uint32_t flags;  /* PTXCU_ARRAY_CUBE (height = width), _SURFACE: for ptxcu_surface_create, _GATHER */
+    uint32_t layers;   /* number of layers, with PTXCU_ARRAY_CUBE of cube maps; 0: not layered */
+    uint32_t levels;   /* mipmap levels, each half the size of the previous one; 0: not mipmapped */
+    uint32_t flags;    /* PTXCU_ARRAY_CUBE (height = width), _SURFACE: for ptxcu_surface_create, _GATHER */
 } ptxcu_array_desc;
 
 /* An array, by value. All zero: none. */
@@ -487,19 +487,19 @@ typedef struct ptxcu_array {
     ptxcu_array_desc desc;
 } ptxcu_array;
 
-/* A box of texels of one level. NULL or all zero: all of level 0. z counts slices, layers, or 6 * cube map +
-   face. A size of 0: to the end of the array. */
+/* A box of texels of one level. NULL or all zero: all of level 0. z: slice, layer, or 6 * cube map + face. A
+   size of 0: to the end of the array. */
 typedef struct ptxcu_region {
     uint32_t x, y, z, width, height, depth, level;
 } ptxcu_region;
 
 /* Allocate an array, contents undefined. */
 PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc, ptxcu_array *array);
-/* Free an array. Waits for the context. *array becomes zero. Destroy its textures and surfaces before. A zero
+/* Free an array. Waits for the context. *array becomes zero. Destroy its textures and surfaces first. A zero
    array is ignored. */
 PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array);
-/* Queue a copy between a region and host memory: its rows lie `pitch` bytes apart, slices or layers height of
-   the region * pitch. pitch: 0: no gaps. Host memory must stay valid as for ptxcu_upload. */
+/* Queue a copy between a region of an array and host memory, where rows are `pitch` bytes apart (0: without
+   gaps), and slices or layers pitch * region height. Host memory must stay valid as for ptxcu_upload. */
 PTXGEN_API ptxcu_code ptxcu_array_upload(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
                                          const void *from, size_t pitch, ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_array_download(ptxcu *cu, void *to, size_t pitch, const ptxcu_array *from,
@@ -510,8 +510,8 @@ PTXGEN_API ptxcu_code ptxcu_array_load(ptxcu *cu, const ptxcu_array *to, const p
 PTXGEN_API ptxcu_code ptxcu_array_store(ptxcu *cu, ptxcu_buffer to, size_t offset, size_t pitch,
                                         const ptxcu_array *from, const ptxcu_region *region,
                                         ptxcu_stream stream);
-/* Queue a copy of from_region to the place (x, y, z, level) of to_region, which takes its size. The texels of
-   both arrays have the same number of bytes. */
+/* Queue a copy of from_region to position (x, y, z, level) of to_region, whose size is ignored. Texels of
+   both arrays must have the same number of bytes. */
 PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *to_region,
                                        const ptxcu_array *from, const ptxcu_region *from_region,
                                        ptxcu_stream stream);
@@ -521,18 +521,18 @@ PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const p
 typedef uint64_t ptxcu_texture; /* CUtexObject; 0: none */
 typedef uint64_t ptxcu_surface; /* CUsurfObject; 0: none */
 
-/* What a coordinate outside a texture of size n reads: the nearest texel, the texture repeated, repeated with
-   every other copy mirrored, or the border colour. */
+/* What a coordinate outside the texture reads: the nearest texel; the texture repeated; the texture repeated,
+   every other copy mirrored; or the border colour. */
 enum { PTXCU_ADDRESS_CLAMP, PTXCU_ADDRESS_WRAP, PTXCU_ADDRESS_MIRROR, PTXCU_ADDRESS_BORDER };
 enum { PTXCU_FILTER_POINT, PTXCU_FILTER_LINEAR };
 
 /* In each field 0 selects the default. Coordinates are in texels (the first texel has its centre at 0.5), or
-   from 0 to 1 (normalized). Linear filtering has weights of 8 fractional bits. */
+   from 0 to 1 (normalized). The weights of linear filtering have 8 fractional bits. */
 typedef struct ptxcu_texture_desc {
     ptxcu_array array;   /* the texels; zero: they lie in `memory` */
     ptxcu_buffer memory; /* texels in device memory, aligned to 512 bytes, owned by the caller */
-    uint32_t type;       /* memory: of a channel, as in ptxcu_array_desc; array: 0, or one of the same size */
-    uint32_t channels;   /* of a texel, 1, 2 or 4; 0: the array's, memory: 1 */
+    uint32_t type;       /* of a channel, as in ptxcu_array_desc; array: 0 (its own) or of the same size */
+    uint32_t channels;   /* of a texel: 1, 2 or 4; 0: the array's, memory: 1 */
     uint32_t width;      /* of memory, in texels */
     uint32_t height;     /* of memory; 0: one dimension, read by integer coordinates only, never filtered */
     size_t pitch;        /* of memory: bytes from row to row, a multiple of 32; 0: no gaps */
@@ -541,28 +541,28 @@ typedef struct ptxcu_texture_desc {
     uint32_t mip_filter; /* PTXCU_FILTER_ between levels */
     uint32_t read_normalized; /* 1: integers of 8 and 16 bits are read as floats from 0 (s8, s16: -1) to 1 */
     uint32_t normalized;      /* 1: coordinates from 0 to 1; needed by a mipmapped array */
-    uint32_t srgb;            /* 1: u8 with read_normalized is converted from sRGB to linear, but for alpha */
+    uint32_t srgb;            /* 1: u8 with read_normalized is converted from sRGB to linear, except alpha */
     uint32_t seamless;        /* 1: filters across the edges of a cube map */
     uint32_t anisotropy;      /* maximum ratio, 1 to 16; 0: 1 */
     float border[4];          /* border colour */
     float level_bias, min_level, max_level; /* max_level 0: all levels */
-    uint32_t first_level, level_count;      /* which levels of the array; level_count 0: all others */
-    uint32_t first_layer, layer_count; /* which layers, or faces of cube maps; layer_count 0: all others */
+    uint32_t first_level, level_count;      /* levels of the array to use; level_count 0: all further ones */
+    uint32_t first_layer, layer_count; /* layers, or faces of cube maps; layer_count 0: all further ones */
 } ptxcu_texture_desc;
 
 /* Make a texture object. It does not keep the array or memory alive. */
 PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *desc, ptxcu_texture *texture);
 PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture); /* waits; 0 is ignored */
-/* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. Kernels may write it. Texture
-   and surface reads of what the same launch has written are undefined. */
+/* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. Kernels may write it. Reading
+   texels through a texture or surface in the launch that wrote them gives undefined values. */
 PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, uint32_t level,
                                            ptxcu_surface *surface);
 PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface); /* waits; 0 is ignored */
 
 /* -- memory and semaphores of Vulkan and Direct3D, buffers and images of OpenGL. Errors: SYMBOL -- */
 
-/* What memory and semaphores are imported by. FD: an opaque file descriptor of Linux, which belongs to the
-   driver after a successful import. WIN32, D3D11, D3D12: a handle of Windows or its name; KMT: global. */
+/* Handle types for imports of memory and semaphores. FD: an opaque file descriptor of Linux; it belongs to
+   the driver after a successful import. WIN32, D3D11, D3D12: a Windows NT handle or name; KMT: global. */
 enum {
     PTXCU_MEMORY_FD = 1,
     PTXCU_MEMORY_WIN32,
@@ -591,11 +591,11 @@ typedef void *ptxcu_graphics;           /* CUgraphicsResource */
 
 typedef struct ptxcu_external_desc {
     uint32_t type;      /* PTXCU_MEMORY_ or PTXCU_SEMAPHORE_ */
-    int fd;             /* of types with FD */
-    void *handle;       /* of the other types, or NULL and a name */
-    const void *name;   /* wide characters, ending in 0 */
+    int fd;             /* for types with FD */
+    void *handle;       /* for the other types; NULL: use the name */
+    const void *name;   /* wide characters, NUL-terminated */
     uint64_t bytes;     /* of the memory, as the other interface allocated it */
-    uint32_t dedicated; /* 1: memory of one resource only (dedicated allocations; Direct3D resources) */
+    uint32_t dedicated; /* 1: the memory holds one resource only (dedicated allocation; Direct3D resource) */
 } ptxcu_external_desc;
 
 PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_external_desc *desc,
@@ -607,34 +607,34 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_mem
    ptxcu_array_free. desc must describe the image as the other interface made it. */
 PTXGEN_API ptxcu_code ptxcu_external_memory_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
                                                   const ptxcu_array_desc *desc, ptxcu_array *array);
-/* Release memory, after what was mapped of it was freed. NULL is ignored. */
+/* Release imported memory. Free the buffers and arrays mapped from it first. NULL is ignored. */
 PTXGEN_API ptxcu_code ptxcu_external_memory_release(ptxcu *cu, ptxcu_external_memory memory);
 
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_import(ptxcu *cu, const ptxcu_external_desc *desc,
                                                       ptxcu_external_semaphore *semaphore);
-/* Queue a signal or a wait on the stream. value: of a fence or timeline, which a signal sets and which a wait
-   waits for, or for more; the key of a keyed mutex; binary semaphores ignore it. */
+/* Queue a signal or a wait on the stream. A signal sets a fence or timeline to `value`; a wait ends when it
+   has at least that value. For a keyed mutex, value is the key; for binary semaphores it is ignored. */
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_signal(ptxcu *cu, ptxcu_external_semaphore semaphore,
                                                       uint64_t value, ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_semaphore semaphore,
                                                     uint64_t value, ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_release(ptxcu *cu, ptxcu_external_semaphore semaphore);
 
-/* How kernels use an object of OpenGL; 0: they read and write it. */
+/* How kernels access an OpenGL object; 0: they read and write it. */
 enum { PTXCU_GL_READ = 1, PTXCU_GL_WRITE_DISCARD = 2, PTXCU_GL_SURFACE = 4, PTXCU_GL_GATHER = 8 };
 
-/* Register an OpenGL buffer, or an image (target: GL_TEXTURE_2D, GL_RENDERBUFFER ...). Its context must be
-   current on this thread. */
+/* Register an OpenGL buffer, or an image (target: GL_TEXTURE_2D, GL_RENDERBUFFER ...). The OpenGL context
+   must be current on this thread. */
 PTXGEN_API ptxcu_code ptxcu_gl_register_buffer(ptxcu *cu, uint32_t buffer, uint32_t access,
                                                ptxcu_graphics *resource);
 PTXGEN_API ptxcu_code ptxcu_gl_register_image(ptxcu *cu, uint32_t image, uint32_t target, uint32_t access,
                                               ptxcu_graphics *resource);
-/* Queue the hand-over of n resources to the stream's work, and back to OpenGL. */
+/* Map n resources for work queued on the stream afterwards; unmap them for use by OpenGL. */
 PTXGEN_API ptxcu_code ptxcu_graphics_map(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
                                          ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_graphics_unmap(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
                                            ptxcu_stream stream);
-/* Memory or array of a mapped resource, until it is unmapped. The driver owns it. index: layer or face. */
+/* Memory or array of a mapped resource, valid until unmapped, owned by the driver. index: layer or face. */
 PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, ptxcu_buffer *buffer);
 PTXGEN_API ptxcu_code ptxcu_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index, uint32_t level,
                                            ptxcu_array *array);
@@ -652,14 +652,14 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
                                         const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor);
 /* Free the memory of a created tensor, or release a wrapped tensor. *tensor becomes zero; all its copies and
    views are refused from now on (FREED). A zero tensor is ignored, a view is refused. Waits for the context.
-   If a result's running call uses the memory, it is freed when the result is known to have finished.
+   Memory that the running call of a ptxcu_result uses is freed when the result is known to have finished.
    ptxcu_close frees the remaining tensors. */
 PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor);
 /* Views share the memory of `tensor`. `view` may point to `tensor` if that is a view. narrow: `count` indices
    of one dimension, starting at `first`. */
 PTXGEN_API ptxcu_code ptxcu_tensor_narrow(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t first,
                                           uint64_t count, ptxcu_tensor *view);
-/* View one index of a dimension. The dimension is removed, except from rank 1, where it becomes 1. */
+/* View one index of a dimension. The dimension is removed; in rank 1 its size becomes 1. */
 PTXGEN_API ptxcu_code ptxcu_tensor_select(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t index,
                                           ptxcu_tensor *view);
 /* View with dimensions a and b exchanged. */
@@ -676,7 +676,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, con
                                           ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                             ptxcu_stream stream);
-/* The same, then wait for the stream. Pass the stream on which the tensor was written, for the order. */
+/* The same, then wait for the stream. Pass the stream that last wrote the tensor, to order the copy. */
 PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                          ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
@@ -690,8 +690,8 @@ PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream); /* N
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream);
 /* Later work in `stream` waits for the event's last record. */
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event);
-/* Capture the work that is queued until ptxcu_graph_end, on this stream (not NULL) and on streams that wait
-   for its events, without executing it. Load programs and allocate memory before. */
+/* Begin a capture: until ptxcu_graph_end, work queued on this stream (not NULL), and on streams that wait for
+   its events, is recorded and not executed. Load programs and allocate memory before. */
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream);
 /* End the capture, also on errors, and make a graph that can be launched. */
 PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph);
@@ -749,35 +749,35 @@ PTXGEN_API ptxcu_arg ptxcu_arg_bytes(const void *bytes, size_t size);
 
 /* Launch one entry. geometry: within the limits of entry and device. Dynamic shared memory above 48 KiB needs
    no opt-in by the caller. A cluster has at most ptxcu_device.max_cluster blocks, and the grid is a multiple
-   of it. args: one for each parameter, in order. A pointer takes a buffer or an address; a 64-bit integer
-   takes these or its own type; a b type takes any type of its width; other types take their own. Errors:
-   ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
+   of it. args: one for each parameter, in order. A pointer parameter takes a buffer or an address; a 64-bit
+   integer takes these or its own type; b32 and b64 take any type of their width; other types take their own.
+   Errors: ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
 PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
                                    const ptxcu_arg *args, uint32_t count, ptxcu_stream stream);
-/* Make all launches of a plan, whose entries take one struct by value, and behind it the plan's tensor maps.
-   All are checked before the first is made. A plan may have no launches. args: the operation's argument
-   struct of args_bytes bytes, which must be plan->args_bytes. Errors: as ptxcu_launch; SHAPE where an address
-   or a stride does not suit a tensor map; SYMBOL. */
+/* Launch a plan. Each of its entries takes the argument struct by value, followed by the entry's tensor maps.
+   All launches are checked before the first one is queued. A plan may have no launches. args: the operation's
+   argument struct of args_bytes bytes, which must be plan->args_bytes. Errors: as ptxcu_launch; SHAPE where
+   an address or a stride does not suit a tensor map; SYMBOL. */
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream);
 
-/* -- calls: operations on tensors. Preparing checks everything; running checks again only that the tensors
-   are not freed. Errors: FREED, WORKSPACE, WRONG_HANDLE, and those of ptxcu_run -- */
+/* -- calls: operations on tensors. Preparing checks everything; of the tensors, running checks only that none
+   was freed. Errors: FREED, WORKSPACE, WRONG_HANDLE, and those of ptxcu_run -- */
 
-/* Prepare a call of any operation, which ptxcu_operation builds and ptxcu_run launches with these arguments.
-   The operations of ptxgen_kernels.h have ptxcu_<operation>_prepare, which fills desc, plan and args from
-   tensors. op->name: valid as long as the call. tensors: all tensors whose addresses args holds, at most
-   PTXCU_CALL_TENSORS; only checked not to be freed. workspace: at least plan->workspace_bytes, may be one of
-   `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, and those of ptxcu_operation. */
+/* Prepare a call of any operation: ptxcu_operation builds its program, ptxcu_run launches it with copies of
+   plan and args. The operations of ptxgen_kernels.h have ptxcu_<operation>_prepare, which fills in desc, plan
+   and args from tensors. op->name: valid as long as the call. tensors: all tensors whose addresses args
+   holds, at most PTXCU_CALL_TENSORS; only checked not to be freed. workspace: at least plan->workspace_bytes,
+   may be one of `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, and those of ptxcu_operation. */
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
                                          const ptxcu_tensor *const *tensors, uint32_t count,
                                          const ptxcu_tensor *workspace, ptxcu_call *call);
-/* Allocate a call's workspace, aligned to 256 bytes, for launches ordered after `stream`; the zero tensor if
-   the call needs none. Its first plan.zero_bytes are zeroed on `stream`. Any other tensor aligned so may be a
-   workspace: the first run zeroes it, and each run after a run of another program. In a graph such zeroing
-   would repeat with each launch. Calls that may run at the same time need separate workspaces; calls on one
-   stream may share one; different operations in one graph may not. */
+/* Allocate a call's workspace, aligned to 256 bytes; the zero tensor if the call needs none. Its first
+   plan.zero_bytes are zeroed on `stream`: order launches of the call after that. Any other tensor aligned to
+   256 bytes may be a workspace: its first run zeroes these bytes, and so does each run after a run of another
+   program. A graph that captured the zeroing repeats it at each launch. Calls that may run at the same time
+   need separate workspaces; calls on one stream may share one; different operations in one graph may not. */
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                              ptxcu_tensor *workspace);
 /* Queue the call on the caller's stream. Allocates nothing, waits for nothing, may be captured. */
@@ -785,8 +785,8 @@ PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_st
 /* The same, then wait for the stream, so that the output can be read. */
 PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
 /* Queue the call on the result's own stream, after the work now queued on `after`, which must not be
-   capturing. `after` does not wait for the call. Allocates nothing, waits for nothing. A tensor of the call
-   that is freed keeps its memory until the result is known to have finished. Errors: BUSY while the result's
+   capturing. `after` does not wait for the call. Allocates nothing, waits for nothing. If a tensor of the
+   call is freed, its memory stays until the result is known to have finished. Errors: BUSY while the result's
    last call runs. */
 PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
                                        ptxcu_result *result);
@@ -816,31 +816,31 @@ extern "C" {
 
 /* -- operations on tensors -- */
 
-/* One part for each operation, in the order of PTXK_OPERATIONS; ptxgen_kernels.h says what each computes.
-   ptxcu_<operation>_prepare checks every tensor (existence, type, shape, strides, alignment, no overlap with
-   an output), builds the kernel at the first call, plans it and fills the call. If the plan needs a
-   workspace: prepare without one, call ptxcu_workspace_create, prepare again with it. ptxcu_<operation>
-   prepares and runs; it allocates nothing once the kernel is built. Tensors are f32, f16 or bf16, dense and
-   aligned to 16 bytes unless their comment says otherwise; u32 tensors and lse are aligned to 4 bytes, f64
-   to 8, workspaces to 256. `unused` must be 0. Errors: SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and those of
-   ptxcu_operation. */
+/* One part for each operation; ptxgen_kernels.h defines what each computes. ptxcu_<operation>_prepare checks
+   every tensor (existence, type, shape, strides, alignment, no overlap with an output), builds the kernel at
+   the first call, plans the launches and fills in the call. If the plan needs a workspace: prepare without
+   one, call ptxcu_workspace_create, prepare again with it. ptxcu_<operation> prepares and runs; it allocates
+   nothing once the kernel is built. Tensors are f32, f16 or bf16, dense and aligned to 16 bytes unless their
+   comment says otherwise; u32 tensors and lse are aligned to 4 bytes, f64 to 8, workspaces to 256. A factor
+   is a quantisation scale: value = stored number * factor. `unused` must be 0. Errors: SHAPE, OVERFLOW,
+   FREED, WRONG_HANDLE, and those of ptxcu_operation. */
 
 /* -- KV caches -- */
 
 /* Cached keys and values of several sequences. k and v have the same shape and strides, and head_dim is
-   contiguous. Other orders of dimensions are views: transpose [batch, max_seq, kv_heads, head_dim] to [batch,
-   kv_heads, max_seq, head_dim]. Each page is dense, [kv_heads, page_size, head_dim] or, with dimensions 1 and
-   2 of the pools transposed, [page_size, kv_heads, head_dim]. Of latents (see flash_mla) kv_heads is 1, k
-   holds them and v the rotated parts, with a head_dim and strides of its own. */
+   contiguous. Pass other orders of dimensions as views: transpose [batch, max_seq, kv_heads, head_dim] to
+   [batch, kv_heads, max_seq, head_dim]. Each page is dense, [kv_heads, page_size, head_dim] or, with
+   dimensions 1 and 2 of the pools transposed, [page_size, kv_heads, head_dim]. A cache of latents (see
+   flash_mla) has kv_heads 1; k holds the latents, v the rotated parts, with its own head_dim and strides. */
 typedef struct ptxcu_kv_cache {
     /* [batch, kv_heads, max_seq, head_dim]; paged: pools [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
     ptxcu_tensor blocks;    /* paged: the block table, u32 [batch, max_pages]; else zero */
     ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v; q8_0: [4,
-                               batch], and of their factors */
+                               batch], also those of their factors */
     uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v, and q8_0's factors */
     uint32_t type;          /* PTX_E4M3 or PTXK_Q8_0: k and v are b8 or u8 tensors of such numbers; else 0 */
-    /* q8_0: f16, as k and v with head_dim / 32 in the place of head_dim; e4m3: f32 [kv_heads]; zero: all 1 */
+    /* q8_0: f16, shape of k and v with head_dim / 32 for head_dim; e4m3: f32 [kv_heads], zero: all 1 */
     ptxcu_tensor k_factors, v_factors;
 } ptxcu_kv_cache;
 
@@ -848,22 +848,23 @@ typedef struct ptxcu_kv_cache {
    or PTXK_Q8_0. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
-/* The same of latents and rotated parts, of so many elements: types and sizes that flash_mla takes. */
+/* The same for latents of `latent` elements and rotated parts of `rope`, as flash_mla supports them. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create_latent(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t max_seq,
                                                    uint64_t latent, uint64_t rope, ptxcu_kv_cache *cache);
-/* Make a cache of tensors that the caller keeps. blocks: NULL: not paged. Waits for the default stream. */
+/* Make a cache from tensors that the caller keeps. blocks: the block table; NULL: not paged, which waits for
+   the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
-/* The same of 8-bit numbers, type PTX_E4M3 or PTXK_Q8_0. Factors are dense where k and v are, and have their
-   strides / 32. k_factors, v_factors: NULL with PTX_E4M3: all 1. */
+/* The same for 8-bit numbers, type PTX_E4M3 or PTXK_Q8_0. Factors of q8_0 are contiguous in their last
+   dimension and have the other strides of k and v / 32; those of e4m3 may be NULL: all 1. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_bytes(ptxcu *cu, uint32_t type, const ptxcu_tensor *k,
                                                 const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
                                                 const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
                                                 ptxcu_kv_cache *cache);
-/* Make a cache of sequences in separate allocations. k, v: arrays of `batch` tensors [kv_heads, max_seq,
-   head_dim] with the same shape and strides, which the caller keeps. cache->k and cache->v are those of the
-   first sequence with a batch stride of 0. Calls are refused if one of the tensors was freed (FREED). Waits
-   for the default stream. */
+/* Make a cache from sequences in separate allocations. k, v: arrays of `batch` tensors [kv_heads, max_seq,
+   head_dim] with the same shape and strides, which the caller keeps. cache->k and cache->v become those of
+   the first sequence, with a batch dimension of stride 0. Calls are refused if one of the tensors was freed
+   (FREED). Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                                uint32_t batch, ptxcu_kv_cache *cache);
 /* Free what the functions above allocated. NULL and a zero cache are ignored. */
@@ -874,22 +875,22 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 typedef struct ptxcu_flash_decode_desc {
     /* [batch, heads, head_dim] or [batch, queries, heads, head_dim], 1 to 8 queries */
     ptxcu_tensor q, out;
-    ptxcu_tensor k, v;           /* appended to the cache, shape of q with kv_heads; zero: none */
+    ptxcu_tensor k, v;           /* rows to append to the cache, shape of q with kv_heads; zero: none */
     const ptxcu_kv_cache *cache; /* `batch` sequences; read during the call only */
     ptxcu_tensor lengths;        /* u32 [batch], new tokens included; zero: `length` */
-    ptxcu_tensor lse;            /* f32 [batch, heads, queries] or [batch, heads]; zero: none */
+    ptxcu_tensor lse;            /* f32 [batch, heads, queries] or [batch, heads]: output; zero: none */
     ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* longest length to plan for; 0: `length`, else max_seq */
-    uint32_t window;             /* keys that a query sees; 0: all */
+    uint32_t max_len;            /* longest length to plan for; 0: `length`, or max_seq without it */
+    uint32_t window;             /* how many of the newest keys a query sees; 0: all */
     float scale;                 /* 0: 1/sqrt(head_dim) */
     float soft_cap;              /* 0: none */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     uint32_t unused;             /* 0 */
-    ptxcu_tensor prior;          /* f32, shape of q: out of attention to other keys, merged; zero: none */
-    ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
-    ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
+    ptxcu_tensor prior;          /* f32, shape of q: result of attention to other keys, merged; zero: none */
+    ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: the lse of prior */
+    ptxcu_tensor tree;           /* u32 [batch, queries]: bit j: the query sees new token j; zero: it sees
                                     those up to its own */
-    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
+    ptxcu_tensor sinks;          /* f32 [heads]: attention sink, a score without a key; zero: none */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -899,11 +900,11 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_des
 /* -- kv_scatter: write K and V of new tokens into the cache -- */
 
 typedef struct ptxcu_kv_scatter_desc {
-    ptxcu_tensor k, v; /* [tokens, kv_heads, head_dim]; one of them may be zero, with latents must be */
+    ptxcu_tensor k, v; /* [tokens, kv_heads, head_dim]; one of them may be zero; for latents one must be */
     const ptxcu_kv_cache *cache; /* read during the call only */
     ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
     ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
-    uint32_t position, position_step, sequence_step; /* checked by prepare; 0 where a tensor gives them */
+    uint32_t position, position_step, sequence_step; /* prepare checks the range; 0 if a tensor is given */
 } ptxcu_kv_scatter_desc;
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
@@ -912,29 +913,29 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
 
 /* -- flash_prefill -- */
 
-/* Attention of whole prompts. The last dimensions must be contiguous: [batch, heads, seq, head_dim] is a
-   transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
-   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the keys are the
-   first kv_len rows of each of its sequences; with cumulative lengths it must be paged, and cu_kv only gives
-   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. On sm_90a q, k and v
-   may be of e4m3, head_dim a multiple of 16, at most 128. */
+/* Attention of whole prompts. Only the last dimension must be contiguous: pass [batch, heads, seq, head_dim]
+   as a transposed view; q, k and v may be packed in one row. With cumulative lengths the sequences are
+   concatenated: q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the
+   keys are the first kv_len rows of each of its sequences; if lengths are cumulative, too, it must be paged,
+   and cu_kv only gives the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused.
+   On sm_90a q, k and v may be of e4m3, head_dim a multiple of 16, at most 128. */
 typedef struct ptxcu_flash_prefill_desc {
-    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
-    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
-    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: begin of each sequence, then the end; zero: none */
-    ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
-    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored, but for
-                                 kv_len with a cache */
-    uint32_t causal;          /* 1: a query sees the keys up to its position */
-    uint32_t window;          /* 0: none */
-    uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
-    float scale;              /* 0: 1/sqrt(head_dim) */
-    float soft_cap;           /* 0: none */
-    uint32_t type;            /* PTX_E4M3: q, k and v are b8 or u8 tensors of such numbers; else 0 */
+    ptxcu_tensor q, out;         /* [batch, q_len, heads, head_dim]; out may be q */
+    ptxcu_tensor k, v;           /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
+    ptxcu_tensor cu_q, cu_kv;    /* cumulative lengths, u32 [batch + 1]: first rows, last the end; or zero */
+    ptxcu_tensor lse;            /* output, f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
+    uint32_t q_len, kv_len;      /* cumulative: of the longest sequence, 0: rows, keys. Otherwise q_len is
+                                    ignored, and kv_len, too, without a cache */
+    uint32_t causal;             /* 1: a query sees the keys up to its position */
+    uint32_t window;             /* a query sees keys at a distance below this; 0: at any distance */
+    uint32_t precision;          /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
+    float scale;                 /* 0: 1/sqrt(head_dim) */
+    float soft_cap;              /* 0: none */
+    uint32_t type;               /* PTX_E4M3: q, k and v are b8 or u8 tensors of such numbers; else 0 */
     const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
-    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
+    ptxcu_tensor sinks;          /* f32 [heads]: attention sink, a score without a key; zero: none */
     ptxcu_tensor score_factors;  /* PTX_E4M3: f32 [heads], the factors of q times those of k; zero: all 1 */
-    ptxcu_tensor v_factors;      /* ... f32 [kv_heads]; zero: all 1, or those of the cache */
+    ptxcu_tensor v_factors;      /* PTX_E4M3 without a cache: f32 [kv_heads]; zero: all 1 */
     ptxcu_tensor tree; /* u32 [batch, q_len, ceil(q_len / 32)], cumulative [rows, ceil(q_len / 32)]: see
                           ptxk_flash_prefill_args.tree; zero: none */
 } ptxcu_flash_prefill_desc;
@@ -948,13 +949,13 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_d
 
 typedef struct ptxcu_flash_mla_desc {
     /* [batch, heads, latent] or [batch, queries, heads, latent]; q_rope, of q's type, has rope in the place
-       of latent. The last dimension is contiguous, and a stride leads from query to query of all sequences */
+       of latent. The last dimension is contiguous; all queries of all sequences are equally far apart */
     ptxcu_tensor q, q_rope, out;
     const ptxcu_kv_cache *cache; /* of latents, f16, bf16 or 8-bit; read during the call only */
     ptxcu_tensor lengths;        /* u32 [batch], new tokens included; zero: `length` */
-    ptxcu_tensor lse;            /* f32 [batch, queries, heads] or [batch, heads]; zero: none */
+    ptxcu_tensor lse;            /* f32 [batch, queries, heads] or [batch, heads]: output; zero: none */
     ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* longest length to plan for; 0: `length`, else max_seq */
+    uint32_t max_len;            /* longest length to plan for; 0: `length`, or max_seq without it */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     float scale;                 /* 0: 1 */
     uint32_t unused;             /* 0 */
@@ -968,7 +969,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_mla(ptxcu *cu, const ptxcu_flash_mla_desc *des
 /* Another matrix for the same x: K and V with Q, or the up matrix of SwiGLU. */
 typedef struct ptxcu_gemv_matrix {
     ptxcu_tensor weights; /* as in ptxcu_gemv_desc; zero: no matrix */
-    ptxcu_tensor bias, y; /* as in ptxcu_gemv_desc; SwiGLU: no y */
+    ptxcu_tensor bias, y; /* as in ptxcu_gemv_desc; with SwiGLU y is zero */
     uint32_t format;      /* of the weights: PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
 } ptxcu_gemv_matrix;
@@ -982,7 +983,7 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
-    uint32_t norm;          /* 1: RMSNorm of x with eps */
+    uint32_t norm;          /* 1: x is normalised by RMSNorm with eps */
     float eps;              /* finite, at least 0 */
     ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
     ptxcu_gemv_matrix more[2];
@@ -998,16 +999,16 @@ PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_s
 /* Another matrix for the same x: K and V with Q, or the up matrix of a gated pair. */
 typedef struct ptxcu_gemm_matrix {
     ptxcu_tensor weights; /* as in ptxcu_gemm_desc; zero: no matrix */
-    ptxcu_tensor bias, y; /* as in ptxcu_gemm_desc; gated pair: no y */
+    ptxcu_tensor bias, y; /* as in ptxcu_gemm_desc; in a gated pair y is zero */
     uint32_t format;      /* of the weights: PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
     ptxcu_tensor factors; /* as in ptxcu_gemm_desc */
 } ptxcu_gemm_matrix;
 
 typedef struct ptxcu_gemm_desc {
-    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k]; with
-                               offsets [groups, n, ...], each group a multiple of 16 bytes, biases
-                               [groups, n]; e4m3, e5m2 or s8 [n, k] */
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k]; e4m3,
+                               e5m2 or s8 [n, k]. With offsets [groups, n, ...], each group a multiple of 16
+                               bytes, and biases [groups, n] */
     ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart; with x_rows any
                                number of rows */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
@@ -1016,15 +1017,15 @@ typedef struct ptxcu_gemm_desc {
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* of the weights: PTXK_Q4_K ...; PTX_E4M3, PTX_E5M2, PTX_S8 */
     uint32_t precision;     /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
-    uint32_t norm;          /* 1: RMSNorm of x with eps */
+    uint32_t norm;          /* 1: x is normalised by RMSNorm with eps */
     float eps;              /* finite, at least 0 */
     ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
     ptxcu_gemm_matrix more[2];
     uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU, _CLAMPED: weights is the gate matrix, more[0].weights up;
                         0: none */
     uint32_t unused; /* 0 */
-    ptxcu_tensor offsets; /* u32 [groups + 1]: groups, see PTXK_GEMM_GROUPED; zero: none */
-    ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same */
+    ptxcu_tensor offsets; /* u32 [groups + 1]: rows of each group, see PTXK_GEMM_GROUPED; zero: no groups */
+    ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same row */
     uint32_t factor_kind; /* of e4m3, e5m2 and s8 weights: PTXK_FACTORS_NONE ..., as in matmul */
     ptxcu_tensor factors; /* f32 [1], [n], [n, ceil(k / 128)], [ceil(n / 128), ceil(k / 128)], as factor_kind
                              says; with offsets [groups, ...]; zero: none */
@@ -1035,20 +1036,19 @@ PTXGEN_API ptxcu_code ptxcu_gemm(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_s
 
 /* -- matmul: d = act(alpha a b + beta c + bias) -- */
 
-/* One of the last two dimensions of a and of b is contiguous: transposed views are multiplied as they lie. In
-   a batch, a and b may lack the batch's dimension or have a stride of 0 there: all products share them.
-   Tensors are aligned to an element, faster at 16 bytes. Groups: see ptxk_matmul_args and ptxcu_run. */
+/* One of the last two dimensions of a, and of b, must be contiguous: transposed views need no copy. In a
+   batch, a or b without the batch dimension, or with stride 0 there, is shared by all products. Tensors are
+   aligned to an element; 16 bytes are faster. For groups use ptxk_matmul_args and ptxcu_run. */
 typedef struct ptxcu_matmul_desc {
-    ptxcu_tensor a, b; /* [m, k], [k, n]; [batch, m, k], [batch, k, n]: f32, f16, bf16, s8; b8 or u8 with
-                                a_type, b_type */
-    ptxcu_tensor c, d; /* [m, n] or [batch, m, n]: f32, f16 or bf16, the last dimension contiguous. c may
-                                be d; zero: none */
-    ptxcu_tensor bias; /* f32 [n]; zero: none */
-    ptxcu_tensor
-        a_factors; /* f32 [1], [m], [m, ceil(k / 128)], [ceil(m / 128), ceil(k / 128)], as a_kind says;
-                                of each product: [batch, ...]; zero: none */
-    ptxcu_tensor b_factors;  /* likewise, with n for m */
-    ptxcu_tensor workspace;  /* see ptxcu_workspace_create; zero: none */
+    ptxcu_tensor a, b;      /* [m, k], [k, n] or [batch, m, k], [batch, k, n]: f32, f16, bf16, s8; b8 or u8
+                               with a_type, b_type */
+    ptxcu_tensor c, d;      /* [m, n] or [batch, m, n]: f32, f16 or bf16, the last dimension contiguous. c may
+                               be d or zero: none */
+    ptxcu_tensor bias;      /* f32 [n]; zero: none */
+    ptxcu_tensor a_factors; /* f32 [1], [m], [m, ceil(k / 128)], [ceil(m / 128), ceil(k / 128)], as a_kind
+                               says; for each product its own: [batch, ...]; zero: none */
+    ptxcu_tensor b_factors; /* likewise, with n for m */
+    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t a_type, b_type; /* of elements of b8 and u8 tensors: PTX_E4M3 or PTX_E5M2; else 0 */
     uint32_t a_kind, b_kind; /* PTXK_FACTORS_TENSOR ... with factors, else 0 */
     uint32_t precision;      /* of f32: PTXK_MATMUL_EXACT or PTXK_MATMUL_FAST */
@@ -1063,7 +1063,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul(ptxcu *cu, const ptxcu_matmul_desc *desc, ptx
 /* -- norm: RMSNorm or LayerNorm of each row of x, or of x + residual -- */
 
 typedef struct ptxcu_norm_desc {
-    ptxcu_tensor x, y;        /* [rows, n]; y may be x; with a residual, only the residual */
+    ptxcu_tensor x, y;        /* [rows, n]; y may be x, or with a residual only the residual */
     ptxcu_tensor residual;    /* [rows, n], x's type: added to x first, in place; zero: none */
     ptxcu_tensor gamma, beta; /* [n], of one type; beta needs gamma and PTXK_NORM_LAYER; zero: none */
     uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
@@ -1088,7 +1088,7 @@ PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, p
 
 typedef struct ptxcu_activation_desc {
     ptxcu_tensor x, y; /* [rows, n], any row stride and alignment; y may be x or up */
-    ptxcu_tensor up;   /* the same, x's type; zero: none */
+    ptxcu_tensor up;   /* multiplied in: likewise, x's type; zero: none */
     uint32_t kind;     /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or, with up, PTXK_SWIGLU_CLAMPED */
     uint32_t unused;   /* 0 */
 } ptxcu_activation_desc;
@@ -1100,12 +1100,11 @@ PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *d
 /* -- rope: rotary position embedding, in place -- */
 
 typedef struct ptxcu_rope_desc {
-    ptxcu_tensor x;         /* [tokens, heads, head_dim], any token stride; rotated in place */
-    ptxcu_tensor positions; /* u32 [tokens] */
-    ptxcu_tensor
-        frequencies; /* f64 [dims / 2] of ptxk_rope_frequencies(); rotates the first `dims` elements */
-    uint32_t pairs;  /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    uint32_t unused; /* 0 */
+    ptxcu_tensor x;           /* [tokens, heads, head_dim], any token stride; rotated in place */
+    ptxcu_tensor positions;   /* u32 [tokens] */
+    ptxcu_tensor frequencies; /* f64 [dims / 2], see ptxk_rope_frequencies(); `dims` elements are rotated */
+    uint32_t pairs;           /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    uint32_t unused;          /* 0 */
 } ptxcu_rope_desc;
 
 PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call);
@@ -1124,7 +1123,7 @@ typedef struct ptxcu_embed_desc {
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
 
-/* -- quantize: y = x / factor, rounded, with a factor for each group of elements -- */
+/* -- quantize: y = x / factor, rounded; each group of elements has its factor -- */
 
 typedef struct ptxcu_quantize_desc {
     ptxcu_tensor x;       /* [rows, n] */
@@ -1157,15 +1156,15 @@ PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *desc, ptx
 
 typedef struct ptxcu_route_desc {
     ptxcu_tensor scores;  /* f32 [tokens, experts] */
-    ptxcu_tensor bias;    /* f32 [experts]: of the choice only; zero: none */
-    ptxcu_tensor choices; /* u32 [tokens, chosen]: output, experts */
+    ptxcu_tensor bias;    /* f32 [experts]: added for the choice, not in the weights; zero: none */
+    ptxcu_tensor choices; /* u32 [tokens, chosen]: output, the chosen experts */
     ptxcu_tensor weights; /* f32 [tokens, chosen]: output */
     ptxcu_tensor offsets; /* u32 [experts + 1]: output, gemm's offsets */
     ptxcu_tensor rows;    /* u32 [tokens * chosen]: output, gemm's x_rows */
     ptxcu_tensor places;  /* u32 [tokens, chosen]: output, the row of each choice */
     uint32_t kind;        /* PTXK_ROUTE_SOFTMAX, _SOFTMAX_CHOSEN or _SIGMOID */
-    uint32_t normalize;   /* 1: weights over their sum */
-    float scale;          /* of the weights; 0: 1 */
+    uint32_t normalize;   /* 1: weights are divided by their sum */
+    float scale;          /* factor of the weights; 0: 1 */
     uint32_t unused;      /* 0 */
 } ptxcu_route_desc;
 
@@ -1177,9 +1176,9 @@ PTXGEN_API ptxcu_code ptxcu_route(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu
 typedef struct ptxcu_combine_desc {
     ptxcu_tensor x;       /* [rows, n] */
     ptxcu_tensor weights; /* f32 [tokens, chosen] */
-    ptxcu_tensor places;  /* u32 [tokens, chosen]; zero: rows in order */
+    ptxcu_tensor places;  /* u32 [tokens, chosen]; zero: choice j of token t is row t * chosen + j */
     ptxcu_tensor y;       /* [tokens, n]: output */
-    uint32_t add;         /* 1: added to y */
+    uint32_t add;         /* 1: the sum is added to y */
     uint32_t unused;      /* 0 */
 } ptxcu_combine_desc;
 
@@ -1233,7 +1232,7 @@ typedef struct ptxcu__optional {
     PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD)
 } ptxcu__optional;
 #undef PTXCU__FIELD
-/* The functions' names in the order of the fields: strings one behind another, then an empty one. */
+/* The functions' names in the order of the fields: NUL-terminated strings, then an empty one. */
 #define PTXCU__FIELD(name, params) #name "\0"
 static const char ptxcu__driver_names[] = PTXCU_DRIVER(PTXCU__FIELD);
 static const char ptxcu__optional_names[] = PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD);
@@ -1277,7 +1276,7 @@ typedef struct ptxcu__entry {
     uint32_t param_count;
     uint32_t known; /* 1: params and param_count are known */
     uint32_t max_threads;
-    uint32_t dependent_launch; /* 1: it may start before the kernel before it has ended */
+    uint32_t dependent_launch; /* 1: may start before the previous kernel in its stream has ended */
     uint32_t shared_bytes; /* static */
     uint32_t dynamic_free; /* dynamic bytes available without opt-in */
     uint32_t dynamic_max;  /* dynamic bytes after the last opt-in; guarded by table_mutex */
@@ -1310,7 +1309,7 @@ typedef struct ptxcu__block {
        result that pins the table also pins their blocks. */
     ptxcu_tensor *part;
     uint32_t parts;
-    /* For a workspace: the program that needs zeros at zero_address and leaves them zero. */
+    /* For a workspace: the program whose runs leave zero_bytes at zero_address zero; NULL: unknown. */
     const ptxcu_program *zero_for;
     uint64_t zero_address, zero_bytes;
 } ptxcu__block;
@@ -1377,7 +1376,7 @@ struct ptxcu {
     uint32_t capability; /* of the device, such as 90 */
 };
 
-/* Return the code of a failed call. */
+/* If `call` fails, return its code from the calling function. */
 #define PTXCU__TRY(call)                                                                                     \
     do {                                                                                                     \
         ptxcu_code code_ = (call);                                                                           \
@@ -1394,7 +1393,7 @@ static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size
     return realloc(block, new_size);
 }
 
-/* The allocator of a module that the handle builds. `failed` tells lack of memory from a refused target. */
+/* The allocator of modules that the handle builds. failed: 1 after an allocation that failed. */
 typedef struct ptxcu__module_memory {
     ptxcu *cu;
     int failed;
@@ -1453,7 +1452,7 @@ static void ptxcu__log(ptxcu *cu, int kind, const char *text) {
     if (cu->log && *text) cu->log(cu->log_user, kind, text);
 }
 
-/* Append to the message of this thread's last failure. ptxcu_open logs its message as a whole. */
+/* Append to the message of this thread's last failure. ptxcu_open logs its message once, when complete. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
     ptxcu__record *r = ptxcu__find_record(cu);
     size_t from;
@@ -1554,8 +1553,8 @@ static void *ptxcu__load_library(const char *name, char *reason, size_t reason_b
 #endif
 }
 
-/* Fill a struct of function pointers; those that the library lacks become NULL. Returns how many these are.
-   file: NULL, or the library's name: the message then gets a line with the first 8 of them. */
+/* Fill a struct of function pointers, missing ones with NULL, and return the number of missing ones. file:
+   NULL, or the library's name: the error message then gets a line with the first 8 of them. */
 static int ptxcu__load_functions(ptxcu *cu, void *library, const char *names, void *functions,
                                  const char *file, const char *origin) {
     char *to = (char *)functions;
@@ -1585,7 +1584,7 @@ static void ptxcu__unload_library(void *library) {
 #ifdef _WIN32
 typedef struct ptxcu__file {
     HANDLE id;
-    uint64_t bytes, modified;
+    uint64_t bytes, modified; /* modified: seconds since 1970 */
 } ptxcu__file;
 
 static int ptxcu__file_open(const char *name, ptxcu__file *f) {
@@ -1776,8 +1775,8 @@ static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
     return PTXCU_E_NONE;
 }
 
-/* Try one library. 1: it works, and has *devices > 0 devices. 0: the message gets a line with the reason, and
-   the error code becomes that of the library that passed the most steps. */
+/* Try one library. Returns 1 if it works and has *devices > 0 devices. Otherwise returns 0, appends the
+   reason to the message, and sets the error code to that of the library that got furthest. */
 static int ptxcu__try_library(ptxcu *cu, const char *name, const char *origin, int *devices) {
     char reason[512];
     ptxcu_code code = PTXCU_E_NONE;
@@ -1874,13 +1873,13 @@ static ptxcu_code ptxcu__pop_context(ptxcu *cu, int pushed, ptxcu_code code) {
     return ptxcu__fail_driver(cu, result, "cuCtxPopCurrent_v2() after a successful call");
 }
 
-/* Return the error of a handle that cannot be used. Comes before each other check of a public function. */
+/* Return the error of an unusable handle. Every public function makes this check first. */
 PTX__APART static ptxcu_code ptxcu__check_handle(const ptxcu *cu) {
     return !cu ? PTXCU_E_MEMORY : cu->ready ? PTXCU_E_NONE : cu->first_record.error.code;
 }
 #define PTXCU__REQUIRE_READY(cu) PTXCU__TRY(ptxcu__check_handle(cu))
 
-/* The same, or that of an argument that is NULL. */
+/* The same, then refuse a NULL argument. */
 PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *function, const char *parameter,
                                                    const void *argument) {
     PTXCU__REQUIRE_READY(cu);
@@ -1889,8 +1888,8 @@ PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *functi
 #define PTXCU__REQUIRE(cu, function, argument)                                                               \
     PTXCU__TRY(ptxcu__check_argument(cu, "ptxcu_" #function, #argument, argument))
 
-/* The end of a public function: execute `call` with the context of a usable handle current, and return its
-   code. */
+/* End a public function: check the handle, make its context current, execute `call`, restore the previous
+   context, and return the code of `call`. */
 #define PTXCU__IN_CONTEXT(cu, call)                                                                          \
     do {                                                                                                     \
         int pushed_;                                                                                         \
@@ -1898,8 +1897,8 @@ PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *functi
         return ptxcu__pop_context(cu, pushed_, (call));                                                      \
     } while (0)
 
-/* End one driver call that gave `result`: report an error, with its name and the text of its arguments, and
-   restore the context. */
+/* Finish a driver call that returned `result`: report an error, with the call and its arguments as `format`
+   gives them, and restore the context. */
 static ptxcu_code ptxcu__end_driver_call(ptxcu *cu, int pushed, int result, const char *format, ...) {
     ptxcu_code code = PTXCU_E_NONE;
     va_list list;
@@ -1909,8 +1908,8 @@ static ptxcu_code ptxcu__end_driver_call(ptxcu *cu, int pushed, int result, cons
     return ptxcu__pop_context(cu, pushed, code);
 }
 
-/* The same as PTXCU__IN_CONTEXT for one driver call. Behind `args`: its arguments as a message has them, a
-   format and values. */
+/* The same as PTXCU__IN_CONTEXT for one driver call. After `args` follow a format and values that show the
+   arguments in an error message. */
 #define PTXCU__CALL_DRIVER(cu, name, args, ...) PTXCU__CALL_OF(cu, driver, name, args, #name __VA_ARGS__)
 #define PTXCU__CALL_OF(cu, functions, name, args, ...)                                                       \
     do {                                                                                                     \
@@ -1983,7 +1982,7 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     ptxcu__load_functions(cu, cu->library, ptxcu__optional_names, &cu->optional, NULL, NULL);
     d->max_cluster =
         cu->launch_ex && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
-    /* graphs take such launches since 12.3 */
+    /* graphs support such launches since driver 12.3 */
     d->dependent_launch =
         cu->dependent_launch && cu->launch_ex && cu->capability >= 90 && d->driver_version >= 12030;
     return PTXCU_E_NONE;
@@ -2074,8 +2073,8 @@ PTX__RARE ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     cu->log = d.log;
     cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
-    /* Start at the time: a tensor of a closed handle must not match a block of a new handle at the same
-       address. */
+    /* Start with the current time: a tensor of a closed handle must not match a block of a new handle that
+       lies at the same address. */
     cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
@@ -2340,7 +2339,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
 
 /* -- arrays -- */
 
-/* CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D. */
+/* Same layouts as CUDA_ARRAY3D_DESCRIPTOR and CUDA_MEMCPY3D. */
 typedef struct ptxcu__array_desc {
     size_t width, height, depth;
     uint32_t format, channels, flags;
@@ -2388,7 +2387,7 @@ static ptxcu_code ptxcu__check_texel(ptxcu *cu, const char *function, uint32_t t
     return PTXCU_E_NONE;
 }
 
-/* The last function of an optional group that the library lacks. */
+/* Report that the library lacks an optional function. */
 static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
     return ptxcu__fail(cu, PTXCU_E_SYMBOL, "%s has no %s: use a newer driver", cu->info.library, name);
 }
@@ -2406,7 +2405,7 @@ static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
         PTXCU__CALL_OF(cu, optional, name, args, #name __VA_ARGS__);                                         \
     } while (0)
 
-/* Slices or layers of an array, as the driver's coordinate z counts them. */
+/* The number of slices, layers or cube map faces of an array: the range of the driver's z coordinate. */
 static uint32_t ptxcu__array_slices(const ptxcu_array_desc *d) {
     if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) return 6 * (d->layers ? d->layers : 1);
     return d->layers ? d->layers : d->depth ? d->depth : 1;
@@ -2447,11 +2446,11 @@ PTX__RARE ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const p
     return PTXCU_E_NONE;
 }
 
-/* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
+/* Check an array's width, height, and depth or layers (layered cube maps: faces) against device limits. */
 PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
     static const struct {
         const char *name;
-        uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
+        uint8_t limit[6]; /* CUdevice_attribute of the three limits, textures, then surfaces; 0: no limit */
     } kinds[] = {{"one dimension", {21, 0, 0, 55, 0, 0}},
                  {"two dimensions", {22, 23, 0, 56, 57, 0}},
                  {"three dimensions", {24, 25, 26, 58, 59, 60}},
@@ -2471,7 +2470,7 @@ PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
     if (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE) n = 6;
     for (i = 0; i < n; i++)
         most[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
-    if (kind == 2 && n == 3 && d->depth > most[2]) /* deeper, but less wide */
+    if (kind == 2 && n == 3 && d->depth > most[2]) /* the alternate limits: deeper, but less wide */
         for (i = 0; i < 3; i++) most[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
     for (i = 0; i < n; i++) {
         if (!most[i] || size[i % 3] <= most[i]) continue;
@@ -2606,7 +2605,7 @@ static ptxcu_code ptxcu__set_array_side(ptxcu *cu, ptxcu__copy_side *side, const
     return ptxcu__get_level(cu, array, r->level, &side->array);
 }
 
-/* Bytes of a region's rows in memory, gaps included; pitch 0 becomes that without gaps. */
+/* Compute the bytes that a region takes in memory, gaps included. A pitch of 0 becomes that of dense rows. */
 static ptxcu_code ptxcu__check_pitch(ptxcu *cu, const char *function, const ptxcu_array *array,
                                      const ptxcu_region *r, size_t *pitch, size_t *bytes) {
     size_t row = (size_t)r->width * ptxcu__texel_bytes(&array->desc), rows = (size_t)r->height * r->depth;
@@ -2714,7 +2713,7 @@ PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const p
 
 /* -- textures and surfaces -- */
 
-/* CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUDA_RESOURCE_VIEW_DESC. */
+/* Same layouts as CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC and CUDA_RESOURCE_VIEW_DESC. */
 typedef struct ptxcu__resource {
     int type;
     union {
@@ -2784,7 +2783,7 @@ PTX__RARE ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, c
     r->u.memory.address = d->memory.address;
     r->u.memory.format = ptxcu__format_of(d->type);
     r->u.memory.channels = channels;
-    r->u.memory.width = d->height ? d->width : row; /* of linear memory: bytes */
+    r->u.memory.width = d->height ? d->width : row; /* linear memory: sizeInBytes has this place */
     r->u.memory.height = d->height;
     r->u.memory.pitch = d->height ? pitch : 0;
     return PTXCU_E_NONE;
@@ -2850,7 +2849,7 @@ PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const pt
     return PTXCU_E_NONE;
 }
 
-/* A view is given where the description asks for another type, or for some levels or layers. */
+/* Fill in a resource view. *needed: 1 if the description selects another type, or some levels or layers. */
 PTX__RARE ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
                                      uint32_t channels, int *needed) {
     static const uint32_t types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_F16, PTX_F32};
@@ -2914,7 +2913,7 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
                          (unsigned)channels, ptx_type_name((ptx_type)type));
 }
 
-/* Destroy a texture or surface object, after the work that may use it. */
+/* Wait for the work that may use a texture or surface object, then destroy it. */
 PTX__RARE ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_texture_destroy: cuCtxSynchronize()");
@@ -2968,7 +2967,7 @@ PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface) {
 
 /* -- memory and semaphores of other interfaces -- */
 
-/* The begin of CUDA_EXTERNAL_MEMORY_HANDLE_DESC and CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, then both. */
+/* The common start of CUDA_EXTERNAL_MEMORY_HANDLE_DESC and CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC; then both. */
 typedef struct ptxcu__external {
     int type;
     union {
@@ -3008,11 +3007,11 @@ typedef struct ptxcu__semaphore_params {
     uint32_t timeout_ms, reserved[11], flags, reserved_end[16];
 } ptxcu__semaphore_params;
 
-/* Check what is imported and describe it to the driver. fds: types with file descriptors, one bit each. */
+/* Check an import and fill in its driver struct. most: the largest type. fds: bits of types that use fd. */
 PTX__RARE ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
                                               uint32_t most, uint32_t fds, ptxcu__external *out) {
     int is_memory = most == (uint32_t)PTXCU_MEMORY_DMABUF_FD, is_fd;
-    /* 8 and 6 are of NvSci, which has handles of another kind. */
+    /* Memory type 8 and semaphore type 6 are NvSci objects, which are not supported. */
     if (!d->type || d->type > most || d->type == (is_memory ? 8u : 6u))
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %u, must be a PTXCU_%s constant", function,
                            (unsigned)d->type, is_memory ? "MEMORY_" : "SEMAPHORE_");
@@ -3144,7 +3143,7 @@ PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_se
     PTXCU__REQUIRE(cu, external_semaphore_wait, semaphore);
     memset(&p, 0, sizeof p);
     p.value = p.key = value;
-    p.timeout_ms = 0xffffffffu; /* for a keyed mutex: without end */
+    p.timeout_ms = 0xffffffffu; /* keyed mutex: no timeout */
     PTXCU__CALL_OPTIONAL(cu, cuWaitExternalSemaphoresAsync, (&semaphore, &p, 1, stream), "(value %llu)",
                          (unsigned long long)value);
 }
@@ -3349,7 +3348,7 @@ static ptxcu_code ptxcu__add_block(ptxcu *cu, uint64_t address, uint64_t bytes, 
     return b ? PTXCU_E_NONE : ptxcu__fail_memory(cu, sizeof *b);
 }
 
-/* The first freed part of an address table, or UINT32_MAX. Requires table_mutex. */
+/* The index of the first freed tensor of an address table, or UINT32_MAX. Requires table_mutex. */
 static uint32_t ptxcu__find_freed_part(const ptxcu *cu, const ptxcu__block *b) {
     uint32_t i;
     for (i = 0; i < b->parts; i++) {
@@ -3500,8 +3499,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
     PTXCU__IN_CONTEXT(cu, ptxcu__tensor_wrap(cu, memory, type, rank, shape, stride, tensor));
 }
 
-/* Free a block that no tensor and no result uses, after the context's work. On failure the slot stays in use.
-   */
+/* Wait for the context, then free a block that no tensor and no result uses. On failure it stays in use. */
 static ptxcu_code ptxcu__free_block(ptxcu *cu, uint32_t index) {
     ptxcu_buffer b;
     ptxcu_tensor *part = NULL;
@@ -3855,7 +3853,7 @@ PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu
 
 /* -- programs -- */
 
-/* Append the PTX line that the compiler's log names by number only. */
+/* Append the text of the first PTX line whose number is in the compiler's log. */
 static void ptxcu__append_ptx_line(ptxcu *cu, const char *log, const char *ptx) {
     const char *at = log;
     while ((at = strstr(at, "line ")) != NULL) {
@@ -3920,7 +3918,7 @@ static int ptxcu__has_same_key(const ptxcu__cache_header *a, const ptxcu__cache_
            && a->capability == b->capability;
 }
 
-/* The path of file `way` of the set of a hash. Sets are disjoint and there are at most cache_files files. */
+/* Format the path of file `way` of a hash's set. Sets are disjoint; all have at most cache_files files. */
 static void ptxcu__format_cache_path(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
     uint32_t ways = cu->cache_files < PTXCU__CACHE_WAYS ? cu->cache_files : PTXCU__CACHE_WAYS;
     uint64_t slot = hash % (cu->cache_files / ways) * ways + way % ways;
@@ -3938,9 +3936,9 @@ static int ptxcu__compare_text(ptxcu__file *f, const char *ptx, size_t bytes) {
     return 1;
 }
 
-/* Read the machine code of a text from a file; allocated, NULL if the file holds another text or is not
-   usable. *age: time of writing; 0 if the file is missing, damaged or not trusted, so that it is replaced
-   first. */
+/* Read the machine code of a text from a file. Returns an allocation, or NULL if the file holds another text
+   or is not usable. *age: time of writing; 0 if the file is missing, damaged or not trusted, so that it is
+   replaced first. */
 static void *ptxcu__read_cache_file(ptxcu *cu, const char *name, const ptxcu__cache_header *want,
                                     const char *ptx, size_t *bytes, uint64_t *age) {
     ptxcu__cache_header k;
@@ -4026,8 +4024,8 @@ static void ptxcu__write_cache_file(ptxcu *cu, ptxcu__cache_header *k, const cha
     ptxcu__file_remove(temporary);
 }
 
-/* Load a program from its file, or compile it and write the file. 1: loaded. 0: not loaded; loading the text
-   then reports any fault in it. */
+/* Load a program from its file, or compile it and write the file. Returns 0 if it is not loaded: the caller
+   then loads the text, which reports any fault in it. */
 static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__cache_header key;
     char name[600];
@@ -4407,7 +4405,8 @@ static ptxcu__slot *ptxcu__find_slot(const ptxcu *cu, uint64_t hash, const ptx_o
     }
 }
 
-/* Requires build_mutex, so no other thread changes the slots. Readers see the old or the new table. */
+/* Grow the table if one more program would fill over 3/4 of it. Requires build_mutex, so no other thread
+   changes the slots; readers see the old or the new table. */
 static ptxcu_code ptxcu__grow_cache(ptxcu *cu) {
     uint32_t i, old_capacity = cu->slot_capacity;
     ptxcu__slot *old = cu->slots, *slots;
@@ -4645,7 +4644,7 @@ static ptxcu_code ptxcu__fail_geometry(ptxcu *cu, const ptxcu__entry *e, const p
     const ptxcu_device *d = &cu->info;
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
     int i;
-    for (i = 0; i < 3; i++) { /* the block first: ptx_launch_1d counts no blocks of no threads */
+    for (i = 0; i < 3; i++) { /* block first: for block 0 ptx_launch_1d gives grid 0, a mere consequence */
         if (g->block[i] == 0 || g->block[i] > d->max_block[i])
             return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': block %c is %u, must be 1 to %u", e->name,
                                "xyz"[i], (unsigned)g -> block[i], (unsigned)d -> max_block[i]);
@@ -4778,7 +4777,7 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
 /* Encode the tensor maps of a plan, 16 words each. */
 static ptxcu_code ptxcu__encode_maps(ptxcu *cu, const char *name, const ptx_plan *plan, const void *args,
                                      uint64_t *maps) {
-    uint64_t room[24], *map = room + (64 - (uintptr_t)room % 64) % 64 / 8; /* the driver wants 64 bytes */
+    uint64_t room[24], *map = room + (64 - (uintptr_t)room % 64) % 64 / 8; /* must be 64-byte aligned */
     ptx_map_values v;
     const char *rule;
     uint32_t i;
@@ -4801,7 +4800,7 @@ static ptxcu_code ptxcu__encode_maps(ptxcu *cu, const char *name, const ptx_plan
     return PTXCU_E_NONE;
 }
 
-/* maps: the plan's tensor maps; NULL: they are encoded. */
+/* Launch a plan. maps: its encoded tensor maps; NULL: encode them here. */
 static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                              size_t args_bytes, const uint64_t *maps, ptxcu_stream stream) {
     ptxcu__entry *entries[PTX_PLAN_MAX];
@@ -4860,7 +4859,7 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 
 /* -- calls -- */
 
-/* Check that a call can be launched now. pin 1: pin its blocks until ptxcu__unpin_blocks. */
+/* Check that a call can be launched now. pin 1: pin its memory blocks, see ptxcu__unpin_blocks. */
 static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
     uint32_t i, j, freed_tensor = UINT32_MAX, freed_part = UINT32_MAX, parts = 0;
     int cleared, pin_now;
@@ -4983,7 +4982,7 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     return ptxcu__complete_call(cu, call, op, desc, args, args_bytes, workspace);
 }
 
-/* Note that a workspace has the zeros that the call's program needs. */
+/* Record that a workspace holds the zeros that the call's program needs. */
 static void ptxcu__mark_zeroed(ptxcu *cu, uint32_t block, uint64_t at, const ptxcu_call *call) {
     ptxcu__lock(&cu->table_mutex);
     cu->blocks[block].zero_for = call->program;
@@ -5019,9 +5018,8 @@ PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, 
     PTXCU__IN_CONTEXT(cu, ptxcu__workspace_create(cu, call, stream, workspace));
 }
 
-/* Launch a checked call. Each program leaves the required zeros in its workspace; if another program used it
-   last, zero them on the stream first. A capture executes later, so it does not mark the workspace as zeroed.
-   */
+/* Launch a checked call. Each program leaves the zeros that it needs in its workspace; if another program
+   used it last, zero them on the stream first. A captured memset runs later, so it does not count as done. */
 static ptxcu_code ptxcu__launch_call(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
     uint64_t bytes = call->plan.zero_bytes;
     int ready = 1, result, capturing = 0;
@@ -5105,7 +5103,8 @@ PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
 }
 
-/* Unpin part `part` of an address table, or the block itself (UINT32_MAX). */
+/* Unpin the block of tensor `part` of an address table; UINT32_MAX: `block` itself. Free it if this was the
+   last pin and its tensor was freed meanwhile. */
 static ptxcu_code ptxcu__unpin_block(ptxcu *cu, uint32_t block, uint32_t part) {
     ptxcu__block *b;
     int last;
@@ -5288,12 +5287,12 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__ANY UINT64_MAX
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
-enum { /* one enum: C++20 warns of sums of two */
+enum { /* one enum: C++20 compilers warn of | between two enums */
     PTXCU__OPTIONAL = 1,
-    PTXCU__WRITTEN = 2,
+    PTXCU__WRITTEN = 2, /* by the operation */
     PTXCU__DENSE = 4,
-    PTXCU__ROWS = 8,
-    PTXCU__SAME = 16,
+    PTXCU__ROWS = 8,  /* the last dimension is contiguous */
+    PTXCU__SAME = 16, /* may equal another tensor with this flag, although one of them is written */
     PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN,
     PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL
 };
@@ -5313,7 +5312,7 @@ typedef struct ptxcu__operation_check {
        the address table. 0 sequences: no such cache. */
     uint32_t k_index, sequences, addresses_block;
     uint32_t product; /* 1: gemv and gemm, see ptxcu__take_refusal */
-    /* Sizes of dimensions, under the names that the rules of tensors give them. */
+    /* Sizes of the named dimensions in the rules of tensors. */
     uint32_t sizes;
     struct {
         const char *name;
@@ -5322,20 +5321,21 @@ typedef struct ptxcu__operation_check {
     } size[8]; /* a description has fewer */
 } ptxcu__operation_check;
 
-/* What an operation asks of one of its tensors. A dimension is a name, "n", or a sum, product or quotient of
-   one, "experts + 1": every dimension of a name has the size of the first. */
+/* What an operation requires of one of its tensors. dims: dimensions separated by ", ". Each is a name, such
+   as "n", or a sum, product or quotient, such as "experts + 1". The first tensor with a name sets its size;
+   later ones must have that size. */
 typedef struct ptxcu__rule {
     const char *name, *dims;
     uint64_t types;   /* bits of PTXCU__TYPE */
-    uint16_t at, arg; /* offsets: in the description; of its address in the kernel's arguments */
+    uint16_t at, arg; /* offsets: of the tensor in the description; of its address in the argument struct */
     uint8_t flags, align;
-    int8_t like; /* its type is that of the tensor so many rules further; 0, or without one: types */
+    int8_t like; /* its type must be that of rules[like], relative to this rule; 0 or absent tensor: types */
 } ptxcu__rule;
 #define PTXCU__RULE(operation, field, flags, types, like, align, dims)                                       \
     {#field, dims, types, (uint16_t)offsetof(ptxcu_##operation##_desc, field),                               \
      (uint16_t)offsetof(ptxk_##operation##_args, field), flags, align, like}
 
-/* Begin a prepare function: what follows fills kernel, shape and args, and reports with `c`. */
+/* Begin a prepare function, which then fills in kernel, shape and args, and reports errors through `c`. */
 #define PTXCU__PREPARE(operation)                                                                            \
     ptxcu__operation_check c;                                                                                \
     ptxk_##operation##_desc kernel;                                                                          \
@@ -5350,7 +5350,7 @@ typedef struct ptxcu__rule {
 #define PTXCU__REQUIRE_ALL(rules)                                                                            \
     ptxcu__require_all(&c, rules, (uint32_t)(sizeof(rules) / sizeof *(rules)), desc, &args)
 
-/* End it: plan, check the arguments if `checked`, complete the call. */
+/* End a prepare function: plan, check the arguments if `checked`, complete the call. */
 #define PTXCU__COMPLETE(operation, checked, workspace)                                                       \
     do {                                                                                                     \
         if (c.code == PTXCU_E_NONE)                                                                          \
@@ -5457,7 +5457,7 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
     c->call->tensors++;
 }
 
-/* The size of a name, or a number; PTXCU__ANY of a new name. */
+/* The size of a named dimension, or the value of a number; PTXCU__ANY for a name without a size yet. */
 static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *name, size_t length) {
     uint32_t i;
     for (i = 0; i < c->sizes; i++)
@@ -5465,8 +5465,8 @@ static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *na
     return *name >= '0' && *name <= '9' ? strtoul(name, NULL, 10) : PTXCU__ANY;
 }
 
-/* The size that a dimension of a rule must have. *text moves to the next one. *length: of a name alone, else
-   0. */
+/* Parse a dimension of a rule and return the size that it must have; *text moves to the next dimension.
+   *length: the name's length if the dimension is a name alone, else 0. */
 static uint64_t ptxcu__parse_size(const ptxcu__operation_check *c, const char **text, size_t *length) {
     const char *name = *text, *sign = name + strcspn(name, ",+*/"), *end = sign + strcspn(sign, ",");
     uint64_t size = ptxcu__find_size(c, name, (size_t)(sign - name) - (sign == end ? 0 : 1)), other;
@@ -5513,8 +5513,8 @@ static uint64_t ptxcu__get_stride(const ptxcu_tensor *t, uint32_t dim) {
     return t->shape[dim] > 1 && ptxcu_tensor_bytes(t) ? t->stride[dim] : 0;
 }
 
-/* The memory span of a tensor: one row if the tensor is dense, else rows of the last dimension, rank at most
-   4. The outer dimensions keep their order, so that tensors that share rows have comparable strides. */
+/* The memory span of a tensor: one row if it is dense, else rows of the last dimension; rank at most 4. The
+   outer dimensions keep their order, so that strides of tensors packed in the same rows are comparable. */
 static ptxk__span ptxcu__get_span(const ptxcu_tensor *t, uint32_t flags) {
     uint64_t size = ptx_type_bytes((ptx_type)t->type), bytes = ptxcu_tensor_bytes(t);
     uint32_t i, dense = !bytes || !(flags & PTXCU__ROWS);
@@ -5584,8 +5584,8 @@ PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *fu
     PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, function, call, stream));
 }
 
-/* Begins ptxcu_<operation>_prepare, whose body follows, compiled for size, and defines ptxcu_<operation>. The
-   test of the handle comes first: else GCC would compile its callers so, too. */
+/* Define ptxcu_<operation>, and begin ptxcu_<operation>_prepare, whose body follows and is compiled for size.
+   The test of the handle stays outside that body: otherwise GCC would compile the callers for size, too. */
 #define PTXCU__OPERATION(operation)                                                                          \
     PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
                                                     ptxcu_call *call);                                       \
@@ -5604,8 +5604,8 @@ PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *fu
     PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
                                                     ptxcu_call *call)
 
-/* Report the refusal by an operation's plan or check, if `code` is one. Fields of a product's kernel get the
-   names that they have in its tensor call. */
+/* If `code` is an error of an operation's plan or check, report its message, c->why. In those of gemv and
+   gemm, replace the names of kernel fields by those of the tensor description. */
 PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
     static const char *const fields[][2] = {{"matrix[0].", ""},
                                             {"matrix[1].", "more[0]."},
@@ -5641,7 +5641,7 @@ PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) 
     c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", text);
 }
 
-/* Require a field to be at most `most`, 0 or 1. */
+/* Require a field to be at most `most`, which is 0 or 1. */
 PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x,
                                       uint32_t most) {
     if (c->code != PTXCU_E_NONE || x <= most) return;
@@ -5650,13 +5650,12 @@ PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *nam
 }
 
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED)
-/* Whether weights of the operation may be bytes, and this format is one of them. */
+/* Whether `format` is an 8-bit element type that the operation takes as weights. */
 static int ptxcu__is_byte_format(const ptxcu__operation_check *c, uint32_t format) {
     return !strcmp(c->name, "gemm") && (format == PTX_E4M3 || format == PTX_E5M2 || format == PTX_S8);
 }
 
-/* Require rows of weights: bytes of a format, or elements of a plain type. groups: 0, or the
-   first dimension. */
+/* Require rows of weights: bytes of a format, or elements of a plain type. groups: first dimension, or 0. */
 static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                    uint32_t format, uint64_t k, uint64_t groups) {
     int byte = ptxcu__is_byte_format(c, format);
@@ -5716,8 +5715,8 @@ static void ptxcu__require_same_strides(ptxcu__operation_check *c, const char *a
                             ptxcu__format_shape(rank, b->stride).s);
 }
 
-/* Create made->addresses from made->k and made->v, or from `part` if not NULL: k of all sequences, then v.
-   The address table then owns `part`. */
+/* Create made->addresses from made->k and made->v, or from `part` if not NULL: k of all sequences, then v. On
+   success the address table owns `part`. */
 PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
                                                  ptxcu_kv_cache *made) {
     const ptxcu_tensor *k = &made->k, *v = &made->v;
@@ -5758,7 +5757,7 @@ static uint64_t ptxcu__get_cache_types(uint32_t type) {
     return type ? PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8) : PTXCU__FLOAT_TYPES;
 }
 
-/* Require the factors of k or v: beside rows, with the same order and gaps; or one for each head. */
+/* Require the factors of k or v. q8_0: its shape with head_dim / 32, its strides / 32; e4m3: [kv_heads]. */
 static void ptxcu__require_cache_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                          uint32_t flags, uint32_t type, const ptxcu_tensor *k) {
     uint64_t shape[4];
@@ -6044,7 +6043,7 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
                               c->name);
 }
 
-/* What the arguments of operations have for the factors of k or v. */
+/* The address of k's or v's factors; q8_0, not paged: of their row in the address table. */
 PTXK__SHARED uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
     if (cache->type == PTXK_Q8_0 && !cache->blocks.owner)
         return cache->addresses.address + (v ? 24 : 16) * cache->k.shape[0];
@@ -6295,8 +6294,8 @@ PTXCU__OPERATION(kv_scatter) {
 /* -- flash_prefill -- */
 #if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
-/* A cache in the place of k and v: its strides as those of [batch, rows, kv_heads, head_dim] views, or its
-   pages. Returns the rows of a sequence. */
+/* Require the cache that replaces k and v, and fill in its strides, as those of [batch, rows, kv_heads,
+   head_dim], or its pages. Returns the rows of a sequence. */
 static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu_flash_prefill_desc *desc,
                                           uint64_t batch, uint64_t d, ptxk_flash_prefill_desc *kernel,
                                           ptxk_flash_prefill_args *args) {
@@ -6473,7 +6472,7 @@ PTXCU__OPERATION(flash_prefill) {
 /* -- flash_mla -- */
 #if PTXK__HAS(PTXK_OP_FLASH_MLA)
 
-/* The strides of q, q_rope or out, [batch, queries, heads, d], from row to row and head to head. */
+/* Get the strides of q, q_rope or out, [batch, queries, heads, d], from query to query and head to head. */
 static void ptxcu__take_mla_strides(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                     uint64_t *row, uint64_t *head) {
     uint64_t sequence = ptxcu__get_stride(t, 0);
@@ -6667,7 +6666,7 @@ PTXCU__OPERATION(gemv) {
 #endif
 
 #if PTXK__HAS(PTXK_OP_GEMM | PTXK_OP_MATMUL)
-/* Require the factors of a matrix of `span` rows; return the elements from product to product, or 0. */
+/* Require the factors of a matrix of `span` rows; return the stride from product to product, 0 if shared. */
 static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                        uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
     static const char *const dims[] = {"batch, 1", "batch, rows", "batch, rows, blocks of k",
@@ -7099,7 +7098,7 @@ PTXCU__OPERATION(quantize) {
     kernel.y_type = desc->y_type;
     kernel.group = desc->group;
     args.rows = shape.rows = (uint32_t)rows;
-    if (c.code == PTXCU_E_NONE) /* before y, whose shape hangs on what it refuses */
+    if (c.code == PTXCU_E_NONE) /* plan first: it refuses a y_type or n that gives no shape for y */
         ptxcu__take_refusal(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
     ptxcu__require(&c, "y", &desc->y, PTXCU__OUT,
                    PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8)

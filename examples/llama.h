@@ -1,20 +1,20 @@
-/* llama.h - a language model from a GGUF file, on the device: a launch for each operation, all of them noted
-   down once, so that a token is a walk over the list, or one launch of a graph recorded from it. models.h
-   says which models there are and what they compute.
+/* llama.h - runs a language model from a GGUF file on the device, one operation at a time. The launches of a
+   token are listed once; a step queues the list, or launches a graph captured from it. models.h says which
+   models are supported and what they compute.
 
-   Include it behind ptxgen_kernels.h and ptxgen_cuda.h. Functions return 0, or 1 with *why.
+   Include it after ptxgen_kernels.h and ptxgen_cuda.h. Functions return 0, or 1 with *why.
 
        llama m;
-       llama_options o = {1, 512};                      // batch, positions; the rest 0: the likeliest token
+       llama_options o = {1, 512};                      // batch, positions; temperature 0: likeliest token
        llama_open(&m, cu, &g, file, &o, NULL, &why);
        llama_begin(&m, prompts, lengths, stream, &why); // tokens of each sequence
        llama_share_prefix(&m, n, stream, &why);         // where all prompts begin with the same n tokens
-       llama_prompt(&m, NULL, stream, &why);            // feeds them, up to 512 at a time; finds the next
-       llama_step(&m, choose, stream, &why);            // takes a token of each; choose 1: finds the next
+       llama_prompt(&m, NULL, stream, &why);            // feeds them, up to 512 at a time; chooses the next
+       llama_step(&m, choose, stream, &why);            // feeds a token of each; choose 1: chooses the next
        llama_record(&m, stream, &why);                  // from now on steps are launches of a graph
-       ... ptxcu_download(cu, next, m.step.tokens, ...) // what the next step takes: of the prompt, or chosen
-       llama_verify(&m, drafts, n, ...);                // 2 to 8 tokens of each in one step, see below;
-                                                        // llama_verify_tree: of which some are alternatives
+       ... ptxcu_download(cu, next, m.step.tokens, ...) // tokens of the next step: the prompt's, or chosen
+       llama_verify(&m, drafts, n, ...);                // feeds 2 to 8 tokens of each in one step, see below;
+                                                        // llama_verify_tree: some may be alternatives
        llama_persistent_open, _launch, _end, _close     // or: one launch for all tokens, see below
        llama_close(&m);
 
@@ -22,20 +22,20 @@
    Without llama_prompt, steps feed the prompts too, a token of each sequence at a time.
 
        step     embed -> x
-       a layer  q, k, v = W norm(x) + bias; q and k by their norms, and turned by their position; k, v into
-                the caches; attention; x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
-       latents  instead of k and v: a latent, by its norm, and rotated elements, into the caches; q of each
-                head times W_k; attention over the latents; times W_v of each head
-       experts  instead of gate, up and W: scores = W norm(x); the choice for each row, sorted by expert;
-                gate, up and W of the chosen ones, in groups; x += their weighted sum
-       choose   logits = W norm(x); the next token of each
+       a layer  q, k, v = W norm(x) + bias; q and k are normalised and rotated; k, v are written to the
+                caches; attention; x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
+       latents  instead of k and v, a normalised latent and rotated elements are written to the caches; q of
+                each head times W_k; attention over the latents; its result times W_v of each head
+       experts  instead of gate, up and W: scores = W norm(x); experts are chosen for each row, choices sorted
+                by expert; grouped products with the experts' gate, up and W; x += the weighted sum
+       choose   logits = W norm(x); the next token of each sequence
        advance  the next token (the prompt's, while it lasts), the next position
 
-   An RMS norm before a product is a part of that product's launches. Other norms, those behind a product,
-   norms of q and k, activations without a gate and the cap of logits are launches of their own.
+   An RMS norm before a product is a part of that product's launches. LayerNorm, norms after a product, norms
+   of q and k, activations without a gate and the cap of logits have their own launches.
 
-   A pass over a part of the prompts is embed and the layers with many rows of x, attention by flash_prefill;
-   choose and advance follow once, behind the last pass. */
+   A pass feeds a part of the prompts: embed and the layers for many rows of x, attention by flash_prefill.
+   choose and advance follow once, after the last pass. */
 #ifndef EXAMPLES_LLAMA_H
 #define EXAMPLES_LLAMA_H
 
@@ -46,9 +46,9 @@
 #define LLAMA_CAP_WORDS 2
 #define LLAMA_SPREAD_WORDS 6
 
-/* One operation, ready to be run; or a sum over all ranks in place (to 0), or a gathering of their parts. */
+/* An operation with plan and arguments; or a collective of the ranks: a sum in place (to 0), or a gather. */
 typedef struct llama_launch {
-    ptxcu_program *program; /* NULL: of ranks */
+    ptxcu_program *program; /* NULL: a collective of the ranks */
     ptx_plan plan;
     union {
         ptxk_embed_args embed;
@@ -72,27 +72,27 @@ typedef struct llama_launch {
     } args;
 } llama_launch;
 
-/* Launches, in order, and the values that they pass to each other: a row for each token that they feed. */
+/* Launches in order, and the buffers that pass values between them, with a row for each token. */
 typedef struct llama_list {
     llama_launch *launch;
     uint32_t count, room;
-    uint32_t rows, rows_room;                 /* rows of this list; for how many there is memory */
+    uint32_t rows, rows_room;                 /* rows of this list; rows for which there is memory */
     ptxcu_buffer memory, workspace;           /* allocated; the others are parts of memory */
     uint64_t memory_used;                     /* bytes */
-    uint64_t counters_bytes, workspace_bytes; /* most of any launch: of counters; of what lies behind them */
-    ptxcu_buffer x, h, q, k, v, attention, gate, up; /* f32 [rows, ...]; h: a norm of x, or before one */
-    ptxcu_buffer q_rounded, q_address;               /* q in the caches' type; u64: where that lies */
+    uint64_t counters_bytes, workspace_bytes; /* maximum of all launches: bytes that must be 0, others */
+    ptxcu_buffer x, h, q, k, v, attention, gate, up; /* f32 [rows, ...]; h: norm(x), or what a norm reads */
+    ptxcu_buffer q_rounded, q_address;               /* q in the type of prompt attention; u64: its address */
     ptxcu_buffer q_latent, absorbed, seen, values; /* of latents: f32 [rows, q_latent]; [heads, rows, ...] */
-    ptxcu_buffer heads_offsets, heads_rows;        /* u32 [heads + 1], [heads, rows]: which row of q it is */
-    ptxcu_buffer heads_address;                    /* u64: where `attention` lies */
+    ptxcu_buffer heads_offsets, heads_rows;        /* gemm's offsets, u32 [heads + 1]; x_rows [heads, rows] */
+    ptxcu_buffer heads_address;                    /* u64: address of `attention` */
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
-    ptxcu_buffer places;                             /* u32 [rows]: of a tree, its rows in the caches */
+    ptxcu_buffer places;                             /* u32 [rows]: of a tree, positions in the caches */
     ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows; */
-                                                     /* [batch]: less m->shared */
+                                                     /* then [batch]: the same less m->shared */
     ptxcu_buffer prior, prior_lse;                   /* f32: attention to the shared tokens; its lse */
     ptxcu_buffer logits, chosen;                     /* f32 [rows, vocab]; u32 [rows] */
-    ptxcu_buffer part, gathered, whole;              /* f32, of ranks: logits of this; of all; rows of q */
-    struct {                                         /* of experts; [1]: of the shared one */
+    ptxcu_buffer part, gathered, whole;              /* f32, of ranks: this part, all parts, whole rows */
+    struct {                                         /* [0]: experts; [1]: the shared expert */
         ptxcu_buffer scores, choices, weights, offsets, rows, places, y;
     } expert[2];
 } llama_list;
@@ -102,9 +102,9 @@ typedef struct llama_span {
     uint32_t sequence, row, position, count;
 } llama_span;
 
-#define LLAMA_SEQUENCES 8      /* most sequences */
-#define LLAMA_DRAFTS 8         /* most tokens of a sequence in llama_verify */
-#define LLAMA_PROMPT_MOST 4096 /* most tokens of prompts in a pass */
+#define LLAMA_SEQUENCES 8      /* maximum number of sequences */
+#define LLAMA_DRAFTS 8         /* ... of tokens of a sequence in llama_verify */
+#define LLAMA_PROMPT_MOST 4096 /* ... of tokens of prompts in a pass */
 
 typedef struct llama_options {
     uint32_t batch;    /* sequences: 1 ... 8 */
@@ -117,44 +117,44 @@ typedef struct llama_options {
                                PTXK_Q8_0; 0: PTX_F16 */
     uint32_t prompt_tokens; /* tokens of prompts that llama_prompt feeds in a pass, 1 ... 4096; 0: 512 */
     uint32_t page_size;     /* positions of a page of the caches: a power of two, 16 ... 65536; 0: no pages */
-    struct ranks_group *ranks; /* opened; each computes a part, see "several ranks". NULL: one */
+    struct ranks_group *ranks; /* an opened group, see "several ranks"; NULL: one rank */
 } llama_options;
 
 typedef struct llama {
     ptxcu *cu;
-    llama_config config; /* of several ranks: heads, kv_heads and the ffns are this rank's */
+    llama_config config; /* with several ranks: heads, kv_heads and the ffns are this rank's */
     llama_options options;
-    llama_tensor head;     /* the matrix of the logits, this rank's rows */
+    llama_tensor head;     /* the output matrix, which makes the logits: this rank's rows */
     llama_tensor *tensor;  /* the model's, then each layer's */
-    uint64_t weight_bytes; /* what a token reads of them: all matrices, of experts the chosen ones', one row
-                              of an embedding of its own */
+    uint64_t weight_bytes; /* of weights that a token reads: all matrices, of experts the chosen ones, and one
+                              row of the embedding, unless it is the output matrix, too */
     llama_list step;       /* a token of each sequence; its tokens, positions and lengths are the state */
     llama_list pass;       /* a part of the prompts */
-    llama_list draft;      /* some tokens of each sequence */
-    uint32_t first_of_output; /* of the step's launches */
+    llama_list draft;      /* several tokens of each sequence, see llama_verify_tree */
+    uint32_t first_of_output; /* index of the step's first launch after the layers */
     ptx_plan plan;            /* of the launch that is being added, ... */
     ptxk_message message;     /* ... or why there is none */
     ptxcu_program *advance, *cap, *spread;
     ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
-    ptxcu_buffer k_b;                     /* allocated: f32, what llama_make_k_b makes */
-    gguf_tensor made;                     /* what it stands for as */
+    ptxcu_buffer k_b;                     /* allocated: f32, see llama_make_k_b */
+    gguf_tensor made;                     /* stands for k_b as a tensor of the file */
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
     ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch]; q8_0: [layers, 4, batch] */
-    ptxcu_buffer own_table;                     /* the same behind the shared tokens */
-    ptxcu_buffer masks;                         /* u32 [batch], all ones */
-    ptxcu_buffer branches;                      /* u32 [batch, LLAMA_DRAFTS]: which drafts a draft sees */
-    ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
+    ptxcu_buffer own_table;                     /* the same, of the first position after the shared tokens */
+    ptxcu_buffer masks;                         /* u32 [batch], all bits 1 */
+    ptxcu_buffer branches;                      /* u32 [batch, LLAMA_DRAFTS], bits: drafts that one sees */
+    ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]; [1]: of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
-    uint32_t kept[LLAMA_SEQUENCES];   /* of these tokens, how many lie in the caches already */
-    uint32_t shared;                  /* tokens that all begin with, which a step reads once; 0: none */
-    int is_tree;                      /* the list `draft` is of a tree */
-    ptxcu_event event[2];             /* of progress */
+    uint32_t kept[LLAMA_SEQUENCES];   /* number of these tokens that are in the caches already */
+    uint32_t shared;                  /* length of the common prefix that a step reads once; 0: none */
+    int is_tree;                      /* the list `draft` is built for a tree */
+    ptxcu_event event[2];             /* for progress */
     ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
 
-/* Called while the weights go to the device, and while prompts are fed. */
+/* Called while weights are uploaded, and while prompts are fed. */
 typedef void llama_progress(uint64_t done, uint64_t of);
 
 static inline uint32_t llama_ranks(const llama *m) { return m->options.ranks ? m->options.ranks->count : 1; }
@@ -166,13 +166,13 @@ static inline llama_tensor *llama_layer_tensor(const llama *m, uint32_t layer, e
 
 /* -- several ranks --
 
-   Each rank has some heads and the same part of each feed-forward: the rows of q, k, v, gate and up that make
-   them, and the columns of W that multiply them. A product with W is then a sum over the ranks, to which rank
-   0 adds x and the bias: one sum in place for each half of a layer. Every rank has all of the embedding and
-   the norms, and some rows of the logits' matrix, whose results are gathered: every rank chooses from the
-   same logits, and the same token. A head of k and v may be in several ranks. */
+   Tensor parallelism: each rank has some heads and a part of each feed-forward: the rows of the q, k, v, gate
+   and up matrices that compute them, and the columns of the matrix W that multiplies them. The product with W
+   is summed over the ranks, in place, once for each half of a layer; rank 0 adds x and the bias. Every rank
+   has the whole embedding, all norms, and some rows of the output matrix. The logits are gathered: every rank
+   chooses from the same logits, and so the same token. Ranks may share a head of k and v. */
 
-/* Of `whole` this rank's, in whole units: how many, and the first. */
+/* This rank's share of `whole`, in whole units: returns its size; *first: where it begins. */
 static inline uint32_t llama_share(const llama *m, uint32_t whole, uint32_t unit, uint32_t *first) {
     uint64_t units = whole / unit, rank = llama_rank(m), ranks = llama_ranks(m);
     *first = (uint32_t)(units * rank / ranks * unit);
@@ -193,7 +193,7 @@ static inline void llama_take_columns(llama_tensor *t, uint32_t first, uint32_t 
     t->columns = columns;
 }
 
-/* This rank's part of a number of the feed-forwards, whose last matrices have the name `down`. */
+/* Replaces *ffn, the inner size of the feed-forwards with last matrix `down`, by this rank's share of it. */
 static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, uint32_t *ffn, uint32_t *first,
                                   gguf_error *why) {
     uint32_t n, unit = 8;
@@ -212,8 +212,8 @@ static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, ui
     return 0;
 }
 
-/* The rows of the logits' matrix, as many in each rank, so that some may be behind its end. A tied one is the
-   embedding's, of which those begin at an address that kernels take. */
+/* Divides the rows of the output matrix, the same number for each rank, so that some may be beyond its end.
+   If the embedding is the output matrix, each rank's rows begin at an aligned address in it. */
 static inline int llama_split_head(llama *m, gguf_error *why) {
     llama_tensor *own = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
     uint32_t ranks = llama_ranks(m), unit = 1, rows;
@@ -231,7 +231,7 @@ static inline int llama_split_head(llama *m, gguf_error *why) {
     return 0;
 }
 
-/* Leaves this rank its part of everything. */
+/* Reduces all tensors and sizes to this rank's part. */
 static inline int llama_split_ranks(llama *m, gguf_error *why) {
     llama_config *c = &m->config;
     uint32_t ranks = llama_ranks(m), rank = llama_rank(m), d = c->head_dim, first[3], n, i;
@@ -259,7 +259,7 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
             case LLAMA_Q_B: llama_take_part(t, rank * q * d, q * d); break;
             case LLAMA_K:
             case LLAMA_V:
-                if (c->latent) break; /* of all heads */
+                if (c->latent) break; /* all heads share them */
                 llama_take_part(t, kv_first * d, kv * d);
                 break;
             case LLAMA_K_BIAS:
@@ -304,13 +304,13 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
     return llama_split_head(m, why);
 }
 
-/* -- onto the device -- */
+/* -- upload, caches, memory -- */
 
 static inline int llama_cuda(const llama *m, ptxcu_code code, gguf_error *why) {
     return code == PTXCU_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", ptxcu_get_error(m->cu)->message);
 }
 
-/* The large allocations: what is said when there is no room for them. */
+/* Allocates a large buffer. The error message has its size, and the memory that is left. */
 static inline int llama_room(llama *m, const char *what, uint64_t bytes, ptxcu_buffer *buffer,
                              gguf_error *why) {
     size_t left = 0, all = 0;
@@ -336,7 +336,7 @@ static inline void llama_scale_floats(char *at, size_t bytes, double by) {
     }
 }
 
-/* Reads `bytes` of what a tensor has on the device, from byte `at` on. */
+/* Reads `bytes` bytes of a tensor, in the layout that it has on the device, from its byte `at` on. */
 static inline int llama_read_bytes(FILE *file, const llama_tensor *t, uint64_t at, char *to, uint64_t bytes,
                                    gguf_error *why) {
     const gguf_tensor *f = t->from;
@@ -347,7 +347,7 @@ static inline int llama_read_bytes(FILE *file, const llama_tensor *t, uint64_t a
         uint64_t matrix = t->matrix + at / own / t->rows, row = first + at / own % t->rows, within = at % own;
         uint64_t place = f->offset + (matrix * f->size[1] + row) * all + left + within;
         uint64_t rows = first + t->rows - row;           /* to this matrix's end */
-        if (row >= f->size[1] || left + within >= all) { /* beyond the file's */
+        if (row >= f->size[1] || left + within >= all) { /* beyond the file's tensor */
             n = row >= f->size[1] ? rows * own - within : own - within;
             if (n > bytes) n = bytes;
             memset(to, 0, (size_t)n);
@@ -411,8 +411,8 @@ static inline uint32_t llama_pages(const llama *m) {
     return size ? m->options.max_seq / size + (m->options.max_seq % size != 0) : 0;
 }
 
-/* Caches of 8 bits: prompts are computed in f16. q8_0: the factors, f16, lie behind a layer's caches, one for
-   32 values. */
+/* Whether caches have 8 bits; attention to prompts is then computed in f16. q8_0: the factors, f16, one for
+   32 values, follow a layer's caches. */
 static inline int llama_has_byte_caches(const llama *m) {
     return m->options.kv_type == PTX_E4M3 || m->options.kv_type == PTXK_Q8_0;
 }
@@ -421,7 +421,7 @@ static inline uint32_t llama_prompt_type(const llama *m) {
     return llama_has_byte_caches(m) ? PTX_F16 : m->options.kv_type;
 }
 
-/* Arrays of addresses for each layer: of K, V and their factors. */
+/* The number of address arrays of a layer: of K, of V, and in q8_0 of their factors. */
 static inline uint32_t llama_cache_lists(const llama *m) { return m->options.kv_type == PTXK_Q8_0 ? 4 : 2; }
 
 /* Elements of a head of K (which 0) or V (1) in the caches. Latents have no V: 0 is the latent, 1 the rotated
@@ -464,7 +464,7 @@ static inline uint64_t llama_cache_factors(const llama *m, uint32_t layer, uint3
            + sequence * llama_cache_bytes(m, which) / 16;
 }
 
-/* A part of memory; while that is not allocated, this counts. */
+/* Takes the next part of memory. Before that is allocated, this only counts the bytes in *used. */
 static inline ptxcu_buffer llama_part(ptxcu_buffer memory, uint64_t *used, uint64_t count, uint64_t bytes) {
     ptxcu_buffer b;
     b.address = memory.address + *used;
@@ -473,7 +473,7 @@ static inline ptxcu_buffer llama_part(ptxcu_buffer memory, uint64_t *used, uint6
     return b;
 }
 
-/* The parts of a list's memory, for rows_room rows. Rows of a pass have no logits and no choice. */
+/* Divides a list's memory into its buffers, for rows_room rows. A pass has no logits and no chosen tokens. */
 static inline void llama_share_out_list(const llama *m, llama_list *l) {
     const llama_config *c = &m->config;
     uint64_t rows = l->rows_room, *used = &l->memory_used, heads = c->latent ? rows * c->heads : 0;
@@ -543,7 +543,7 @@ static inline void llama_share_out(llama *m) {
     m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
 }
 
-/* The factors that divide frequencies, to be freed; NULL: none, or *bad. */
+/* Reads the factors that divide frequencies, to be freed; NULL: there are none, or no memory (*bad). */
 static inline float *llama_rope_factors(const llama *m, FILE *file, int *bad, gguf_error *why) {
     const llama_config *c = &m->config;
     int is_long = c->original_context && m->options.max_seq > c->original_context;
@@ -579,7 +579,7 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
         table[i] = list < 2 ? llama_cache(m, layer, list, sequence)
                             : llama_cache_factors(m, layer, list - 2, sequence);
     }
-    for (i = 0; !bad && i < pages; i++) /* sequences take turns, as if their pages came when needed */
+    for (i = 0; !bad && i < pages; i++) /* pages of sequences alternate, as if allocated when needed */
         block[i] = (uint32_t)(i % llama_pages(m) * m->options.batch + i / llama_pages(m));
     for (i = 0; !bad && i < pairs; i++) {
         double by = factor ? (double)factor[i] : 1;
@@ -608,8 +608,8 @@ static inline void llama_module_desc(ptx_module_desc *desc, const ptxcu_device *
     desc->dependent_launch = device->dependent_launch;
 }
 
-/* Caps logits: z = cap tanh(z / cap), a thread for each. Arguments: their address; u32 how many in a row, f32
-   cap. A row of blocks for each row of logits. */
+/* A kernel that caps logits: z = cap tanh(z / cap), one thread each. Arguments: their address; u32 logits of
+   a row, f32 cap. Grid: x along a row, y rows. */
 static inline ptx_module *llama_cap(const ptxcu_device *device) {
     ptx_module_desc desc;
     ptx_module *m;
@@ -643,9 +643,9 @@ static inline ptx_module *llama_cap(const ptxcu_device *device) {
     return m;
 }
 
-/* Puts parts of rows side by side, or takes one: y[row, part * n + i] = x[part, row, i], a thread for each.
-   Arguments: addresses of x and y; u32 n, and how many elements a row of y has; from row to row of x, and of
-   y; u64 from part to part of x. Blocks: n, rows, parts. */
+/* A kernel that joins parts of rows, or copies one: y[row, part * n + i] = x[part, row, i], one thread each.
+   Arguments: addresses of x and y; u32 n, elements of a row of y; u32 row strides of x and y; u64 stride from
+   part to part of x. Grid: x along n, y rows, z parts. */
 static inline ptx_module *llama_spread(const ptxcu_device *device) {
     ptx_module_desc desc;
     ptx_module *m;
@@ -691,9 +691,10 @@ static inline ptx_module *llama_spread(const ptxcu_device *device) {
     return m;
 }
 
-/* Advances: one thread a sequence. */
+/* A kernel that advances sequences, one thread each. Arguments: addresses of tokens, chosen, positions,
+   lengths, prompts and prompt_lengths; max_seq, m->shared. */
 
-/* addresses of: tokens, chosen, positions, lengths, prompts, prompt_lengths; then max_seq, m->shared */
+/* The i-th of these addresses. */
 static inline ptx_val llama_pointer(ptx_kernel *k, ptx_val args, unsigned i) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)i * 8));
     return ptx_ptr(p, PTX_GLOBAL);
@@ -709,7 +710,7 @@ static inline ptx_module *llama_advance(const ptxcu_device *device) {
     k = ptx_entry(m, "advance");
     args = ptx_param_bytes(k, "args", LLAMA_ADVANCE_WORDS * 8, 8);
     b = ptx_tid_x(k);
-    /* the next position, and whether the prompt reaches there */
+    /* the next position, and whether it lies in the prompt */
     at = llama_pointer(k, args, 2);
     at = ptx_ptr_add(k, at, b, 4);
     next = ptx_ld(k, PTX_U32, ptx_at(at, 0));
@@ -750,13 +751,13 @@ static inline int llama_planned(const llama *m, ptx_code code, gguf_error *why) 
     return code == PTX_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", m->message.text);
 }
 
-/* The workspace of the launch m->plan. All launches of a list share one: their counters, which each launch
-   leaves 0, end where what lies behind them begins. */
+/* The workspace of a launch of m->plan. All launches of a list share one allocation. In it, the bytes that
+   must be 0, which each launch leaves 0, end at the same address for all launches; the other bytes follow. */
 static inline uint64_t llama_workspace(const llama *m, const llama_list *l) {
     return l->workspace.address + l->counters_bytes - ((m->plan.zero_bytes + 255) & ~255ull);
 }
 
-/* A new one, of m->plan. Returns its arguments, all zero, or NULL. */
+/* Appends a launch of m->plan. Returns its arguments, all zero, or NULL. */
 static inline void *llama_add(llama *m, llama_list *l, ptxcu_program *program, gguf_error *why) {
     llama_launch *one;
     uint64_t counters = (m->plan.zero_bytes + 255) & ~255ull, others = m->plan.workspace_bytes;
@@ -780,7 +781,7 @@ static inline void *llama_add(llama *m, llama_list *l, ptxcu_program *program, g
     return &one->args;
 }
 
-/* One of an operation by its name, whose planning has left a code, m->plan and m->message. */
+/* Appends a launch of the operation `name`. `code`, m->plan and m->message are the results of planning it. */
 static inline void *llama_add_operation(llama *m, llama_list *l, const char *name, const void *desc,
                                         ptx_code code, gguf_error *why) {
     ptxcu_program *program;
@@ -790,12 +791,12 @@ static inline void *llama_add_operation(llama *m, llama_list *l, const char *nam
     return llama_add(m, l, program, why);
 }
 
-/* The launch that a description and a shape ask for: its arguments, to be filled in, or NULL. */
+/* Plans an operation and appends its launch. Returns its arguments, to be filled in, or NULL. */
 #define LLAMA_ADD(name, desc, shape)                                                                         \
     (ptxk_##name##_args *)llama_add_operation(                                                               \
         m, l, #name, &(desc), ptxk_##name##_plan(&(desc), &(shape), &m->plan, &m->message), why)
 
-/* Sums over all ranks, in place. */
+/* Appends a sum over all ranks, in place. */
 static inline int llama_add_sum(llama *m, llama_list *l, uint64_t at, uint64_t count, gguf_error *why) {
     llama_launch *one;
     if (llama_ranks(m) == 1) return 0;
@@ -807,7 +808,7 @@ static inline int llama_add_sum(llama *m, llama_list *l, uint64_t at, uint64_t c
     return 0;
 }
 
-/* y[row, part * n + i] = x[part, row, i], see llama_spread: `total` in a row of y. */
+/* y[row, part * n + i] = x[part, row, i], see llama_spread; a row of y has `total` elements. */
 static inline int llama_add_spread(llama *m, llama_list *l, uint32_t n, uint32_t parts, uint64_t x,
                                    uint32_t x_row, uint64_t x_part, uint64_t y, uint32_t total,
                                    gguf_error *why) {
@@ -832,7 +833,7 @@ static inline int llama_add_spread(llama *m, llama_list *l, uint32_t n, uint32_t
     return 0;
 }
 
-/* to[row, rank * n + i] = from[row, i] of each rank, `total` in a row. */
+/* to[row, rank * n + i] = from[row, i] of each rank; a row of `to` has `total` elements. */
 static inline int llama_add_gather(llama *m, llama_list *l, uint64_t from, uint32_t n, uint64_t to,
                                    uint32_t total, gguf_error *why) {
     uint32_t ranks = llama_ranks(m);
@@ -848,7 +849,7 @@ static inline int llama_add_gather(llama *m, llama_list *l, uint64_t from, uint3
            && llama_add_spread(m, l, n, ranks, l->gathered.address, n, (uint64_t)l->rows * n, to, total, why);
 }
 
-/* What the norms of x take: see models.h. */
+/* eps of the norms of x, which device memory holds divided by residual_scale: see models.h. */
 static inline float llama_stream_eps(const llama *m) {
     return (float)(m->config.eps / (m->config.residual_scale * m->config.residual_scale));
 }
@@ -861,7 +862,7 @@ typedef struct llama_product {
 
 static inline int llama_has_bias(const llama_product *p) { return p->bias && p->bias->from; }
 
-/* Whether one launch can make these: all with a bias, or none. */
+/* Whether one launch can compute these products: all must have a bias, or none. */
 static inline int llama_together(const llama_product *p, uint32_t count) {
     uint32_t i;
     for (i = 1; i < count; i++)
@@ -874,13 +875,13 @@ static inline int llama_pairs(const llama_tensor *gate, const llama_tensor *up, 
     return gate->from->format == up->from->format || columns <= 32;
 }
 
-/* What a product reads: x, or where gamma is not 0 the RMS norm of x with those weights. */
+/* The input of a product: x, or, if gamma is not 0, the RMS norm of x with these weights. */
 typedef struct llama_input {
     uint64_t x, gamma;
 } llama_input;
 
-/* One to three products with one x; plus residual where that is not 0. gate: 0, or PTXK_GEMM_SWIGLU, _GEGLU:
-   y = silu(first x) (second x), gelu(first x) (second x). The weights are read once for all rows. */
+/* One to three products with the same x; residual is added unless it is 0. gate: 0, or PTXK_GEMM_SWIGLU,
+   _GEGLU or _CLAMPED for a gated pair. The weights are read once for all rows. */
 static inline int llama_add_products(llama *m, llama_list *l, const llama_product *p, uint32_t count,
                                      uint32_t gate, llama_input in, uint64_t residual, gguf_error *why) {
     const ptxcu_device *device = ptxcu_device_info(m->cu);
@@ -906,7 +907,7 @@ static inline int llama_add_products(llama *m, llama_list *l, const llama_produc
     shape.target = device->target;
     a = LLAMA_ADD(gemm, desc, shape);
     if (!a) {
-        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* its columns, mostly */
+        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* mostly its columns */
         return 1;
     }
     for (i = 0; i < count; i++) {
@@ -957,7 +958,7 @@ static inline int llama_add_embedding(llama *m, llama_list *l, gguf_error *why) 
     return 0;
 }
 
-/* y = norm(x), or y += norm(x), for `rows` rows of n elements. beta: or a tensor that is missing. */
+/* y = norm(x), or if `adds` y += norm(x), for `rows` rows of n elements. beta may be NULL, or missing. */
 static inline int llama_add_norm(llama *m, llama_list *l, uint32_t kind, uint32_t n, uint32_t rows,
                                  uint64_t x, const llama_tensor *gamma, const llama_tensor *beta, float eps,
                                  int adds, uint64_t y, gguf_error *why) {
@@ -980,7 +981,7 @@ static inline int llama_add_norm(llama *m, llama_list *l, uint32_t kind, uint32_
     return 0;
 }
 
-/* A norm of x before products: left to them where it is an RMS norm, else a launch of its own. */
+/* A norm of x before products, which read *in. RMS norms are left to the products, except with PARALLEL. */
 static inline int llama_add_norm_before(llama *m, llama_list *l, const llama_tensor *gamma,
                                         const llama_tensor *beta, llama_input *in, gguf_error *why) {
     const llama_architecture *a = m->config.kind;
@@ -993,9 +994,8 @@ static inline int llama_add_norm_before(llama *m, llama_list *l, const llama_ten
                           l->rows, l->x.address, gamma, beta, llama_stream_eps(m), 0, in->x, why);
 }
 
-/* x += W in, or where the model has norms behind products x += norm(W in). Of several ranks the first one
-   takes x. Where the two halves of a layer read the same x (PARALLEL), there is one sum, behind the
-   second. */
+/* x += W in, or, if the model has norms after products, x += norm(W in). Of several ranks only rank 0 adds x.
+   If both halves of a layer read the same x (PARALLEL), the ranks are summed once, after the second half. */
 static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tensor *w,
                                       const llama_tensor *bias, const llama_tensor *gamma, llama_input in,
                                       int half, gguf_error *why) {
@@ -1009,13 +1009,13 @@ static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tenso
                              m->config.hidden, l->rows, h, gamma, NULL, (float)m->config.eps, 1, x, why);
 }
 
-/* q or k at x by its norm, of each head or of the whole row, where the model has such */
+/* Normalises q or k at x, each head or the whole row, if the model has such a norm. */
 static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
                                     uint32_t heads, gguf_error *why) {
     int rows = m->config.kind->qk_norm == LLAMA_QK_ROWS;
     uint32_t parts = rows ? 1 : heads, n = m->config.head_dim * heads;
     if (!gamma->from) return 0;
-    if (rows && llama_ranks(m) > 1) { /* the whole row is in all ranks together */
+    if (rows && llama_ranks(m) > 1) { /* each rank has a part of the row */
         uint64_t row = l->whole.address;
         return llama_add_gather(m, l, x, n, row, gamma->columns, why)
                || llama_add_norm(m, l, PTXK_NORM_RMS, gamma->columns, l->rows, row, gamma, NULL,
@@ -1048,7 +1048,7 @@ static inline int llama_add_rope(llama *m, llama_list *l, uint32_t layer, uint64
     return 0;
 }
 
-/* Positions that a layer's attention sees; 0: all there may be. */
+/* The window of a layer; 0: none, or one of max_seq and more. */
 static inline uint32_t llama_window(const llama *m, uint32_t layer) {
     uint32_t window = llama_layer_window(&m->config, layer);
     return window < m->options.max_seq ? window : 0;
@@ -1058,20 +1058,20 @@ static inline float llama_score_scale(const llama *m, uint32_t layer) {
     return (float)(llama_is_local(&m->config, layer) ? m->config.local_score_scale : m->config.score_scale);
 }
 
-/* What kernels take as the caches K (which 0) or V (1) of a layer: a table of addresses, or a pool. */
+/* The caches K (which 0) or V (1) of a layer as an argument of kernels: a table of addresses, or a pool. */
 static inline uint64_t llama_caches(const llama *m, uint32_t layer, uint32_t which) {
     if (m->options.page_size) return llama_cache(m, layer, which, 0);
     return m->cache_table.address
            + ((uint64_t)llama_cache_lists(m) * layer + which) * m->options.batch * 8;
 }
 
-/* The same for their factors; e4m3: none, which are 1. */
+/* The same for their factors; 0: no factors (e4m3: all 1). */
 static inline uint64_t llama_factors(const llama *m, uint32_t layer, uint32_t which) {
     if (m->options.kv_type != PTXK_Q8_0) return 0;
     return m->options.page_size ? llama_cache_factors(m, layer, which, 0) : llama_caches(m, layer, 2 + which);
 }
 
-/* k and v into the layer's caches; of latents that of k (which 0) or of v (1) */
+/* Writes k and v into the layer's caches; with latents only k (which 0) or v (1). */
 static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint32_t which, gguf_error *why) {
     const llama_config *c = &m->config;
     ptxk_kv_scatter_desc desc = {0};
@@ -1109,8 +1109,8 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint
     return 0;
 }
 
-/* Attention of the same number of tokens of each sequence, the last in its cache. What all sequences begin
-   with is read by a launch of its own, once: to it they are the queries of one sequence. first 1: that. */
+/* Attention of the newest tokens, of each sequence the same number. A shared prefix is read once, by its own
+   launch (first 1), to which the sequences are queries of one sequence. */
 static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer, int first, gguf_error *why) {
     const llama_config *c = &m->config;
     const llama_tensor *sinks = llama_layer_tensor(m, layer, LLAMA_SINKS);
@@ -1178,8 +1178,7 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
            || llama_add_decode_part(m, l, layer, 0, why);
 }
 
-/* q in the type that prompts are computed in: as it would be scattered into a cache of one sequence, rows
-   first. */
+/* Converts q to the type of prompt attention: kv_scatter writes it as the cache of one sequence. */
 static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
@@ -1278,7 +1277,7 @@ static inline int llama_add_activation(llama *m, llama_list *l, uint32_t rows, u
     return 0;
 }
 
-/* logits = cap tanh(logits / cap), where the model has such */
+/* logits = cap tanh(logits / cap), if the model has a cap */
 static inline int llama_add_cap(llama *m, llama_list *l, gguf_error *why) {
     enum { THREADS = 256 };
     ptx_launch *one = &m->plan.launch[0];
@@ -1301,7 +1300,7 @@ static inline int llama_add_cap(llama *m, llama_list *l, gguf_error *why) {
     return 0;
 }
 
-/* logits, and a token chosen from them, of each row of x */
+/* The logits of each row of x, and a token chosen from them. */
 static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
     uint64_t logits = l->logits.address, own = llama_ranks(m) > 1 ? l->part.address : logits;
     ptxk_sample_desc desc = {0};
@@ -1353,7 +1352,7 @@ static inline int llama_add_advance(llama *m, llama_list *l, gguf_error *why) {
     return 0;
 }
 
-/* q, k and v, in fewer launches where one can make all. */
+/* q, k and v, together where one operation can compute them. */
 static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
     llama_product p[3];
     uint32_t i;
@@ -1372,7 +1371,7 @@ static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input
     return 0;
 }
 
-/* What joins gate and up in a product. */
+/* The flag of gemm for the model's gated activation. */
 static inline uint32_t llama_gate_flag(const llama *m) {
     uint32_t activation = m->config.kind->activation;
     return activation == LLAMA_SWIGLU    ? PTXK_GEMM_SWIGLU
@@ -1380,7 +1379,7 @@ static inline uint32_t llama_gate_flag(const llama *m) {
                                          : PTXK_GEMM_GEGLU;
 }
 
-/* gate = what the last product of a layer multiplies */
+/* gate = the input of a feed-forward's last product */
 static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
     uint32_t activation = m->config.kind->activation;
     uint32_t gate = llama_gate_flag(m), i;
@@ -1405,7 +1404,7 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
 
 /* -- experts -- */
 
-/* How experts are chosen; balance: 0, or where the layer has a bias for it. Without experts all is 0. */
+/* How experts are chosen. balance: address of a layer's bias for the choice, or 0. Without experts: all 0. */
 static inline ptxk_route_desc llama_route(const llama *m, uint64_t balance) {
     const llama_config *c = &m->config;
     ptxk_route_desc desc = {0};
@@ -1421,8 +1420,8 @@ static inline ptxk_route_desc llama_route(const llama *m, uint64_t balance) {
     return desc;
 }
 
-/* The choice for each row, by the product with `router`. bias, balance: NULL, or a tensor that may be
-   missing. shared: of one expert, whose weight is a sigmoid. */
+/* Chooses experts for each row; the scores are the product with `router`. bias, balance: NULL, or a tensor
+   that may be missing. shared 1: the one shared expert, whose weight is the sigmoid of its score. */
 static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router,
                                   const llama_tensor *bias, const llama_tensor *balance, int shared,
                                   llama_input in, gguf_error *why) {
@@ -1448,9 +1447,8 @@ static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *r
     return 0;
 }
 
-/* One or two products in groups, by the experts' matrices w of a layer, each with its bias where there are
-   such: a row of y for each choice. x_count: rows of x, of which the choices name theirs; 0: a row for
-   each. */
+/* One or two grouped products with the experts' matrices w of a layer, and their biases if there are any. y
+   has a row for each choice. x_count: rows of x, to which choices refer; 0: x has a row for each choice. */
 static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *const *w, const uint64_t *y,
                                    uint32_t count, uint32_t gate, llama_input in, uint32_t x_count,
                                    gguf_error *why) {
@@ -1468,7 +1466,7 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
     desc.flags = gate | PTXK_GEMM_GROUPED | (uint32_t)(in.gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0)
                  | (uint32_t)(bias[0]->from ? PTXK_GEMM_BIAS : 0);
     shape.m = l->rows * c->chosen;
-    desc.columns = ptxk_gemm_columns(2 * shape.m / c->experts); /* of an expert, mostly fewer */
+    desc.columns = ptxk_gemm_columns(2 * shape.m / c->experts); /* twice the mean of an expert's rows */
     if (desc.columns > 64) desc.columns = 64;
     shape.n = w[0]->rows;
     shape.k = w[0]->columns;
@@ -1500,7 +1498,8 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
     return 0;
 }
 
-/* x += the weighted sum of what the chosen experts, or the shared one, made of it. */
+/* x += the weighted sum of the outputs of the chosen experts, or of the shared one. Of several ranks only
+   rank 0 adds the old x. */
 static inline int llama_add_combine(llama *m, llama_list *l, int shared, gguf_error *why) {
     int adds = llama_rank(m) == 0 || (m->config.shared_ffn && !m->config.latent && !shared);
     ptxk_combine_desc desc = {0};
@@ -1522,7 +1521,7 @@ static inline int llama_add_combine(llama *m, llama_list *l, int shared, gguf_er
     return 0;
 }
 
-/* The mixture of a layer. x is added to when all products have read it. */
+/* The mixture of experts of a layer. x changes only after all products have read it. */
 static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
 #define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
     const llama_tensor *w[3];
@@ -1580,9 +1579,8 @@ static inline int llama_add_plain_attention(llama *m, llama_list *l, uint32_t n,
 
 /* -- latents -- */
 
-/* A product of each head h with a matrix of its own: y[h,r,:] = W_h x[h,r,:], all rows of all heads.
-   gathered: x is [rows, heads, x_stride] instead. stride: bytes from W_h to W_h+1; 0: they lie one after the
-   other. */
+/* A product of each head h with its own matrix: y[h,r,:] = W_h x[h,r,:], for all rows of all heads. gathered:
+   x is [rows, heads, x_stride] instead. stride: bytes from W_h to W_h+1; 0: dense. */
 static inline int llama_add_heads(llama *m, llama_list *l, const llama_tensor *w, uint64_t stride, uint64_t x,
                                   uint32_t x_stride, int gathered, uint64_t y, gguf_error *why) {
     ptxk_gemm_desc desc = {0};
@@ -1620,8 +1618,8 @@ static inline int llama_add_heads(llama *m, llama_list *l, const llama_tensor *w
     return 0;
 }
 
-/* Attention of `queries` tokens of each of `batch` sequences from `first` on, from row `row` on. length: of
-   the sequence; 0: see l->lengths. */
+/* Attention over latents, of `queries` tokens of each of `batch` sequences, from sequence `first` and row
+   `row` on. length: of the sequence; 0: see l->lengths. */
 static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer, uint32_t first,
                                         uint32_t batch, uint32_t row, uint32_t queries, uint32_t length,
                                         gguf_error *why) {
@@ -1672,7 +1670,7 @@ static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer,
     return 0;
 }
 
-/* [heads, rows, value_dim] to [rows, heads, value_dim], by a scatter of rows */
+/* Transposes [heads, rows, value_dim] to [rows, heads, value_dim]: kv_scatter moves the rows. */
 static inline int llama_add_transpose(llama *m, llama_list *l, gguf_error *why) {
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
@@ -1724,7 +1722,7 @@ static inline int llama_add_latent_attention(llama *m, llama_list *l, uint32_t n
 #undef LLAMA_OF
 }
 
-/* span: of a pass; NULL: each sequence has as many tokens as the others */
+/* The launches of a layer. span: those of a pass; NULL: all sequences have the same number of tokens. */
 static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const llama_span *span, uint32_t spans,
                                   gguf_error *why) {
 #define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
@@ -1751,7 +1749,7 @@ static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const lla
 #undef LLAMA_OF
 }
 
-/* Adds the launches of l->rows tokens: embedding and layers, and what a list has behind them. */
+/* Adds the launches for l->rows tokens: embedding and layers; choice, but for a pass; advance, for a step. */
 static inline int llama_add_launches(llama *m, llama_list *l, const llama_span *span, uint32_t spans,
                                      gguf_error *why) {
     uint32_t n;
@@ -1764,7 +1762,7 @@ static inline int llama_add_launches(llama *m, llama_list *l, const llama_span *
     return llama_add_choice(m, l, why) || (l == &m->step && llama_add_advance(m, l, why));
 }
 
-/* A larger workspace. */
+/* Allocates a larger workspace, all 0. */
 static inline int llama_grow_workspace(llama *m, llama_list *l, gguf_error *why) {
     uint64_t bytes = l->counters_bytes + l->workspace_bytes;
     if (llama_cuda(m, ptxcu_sync(m->cu), why)) return 1;
@@ -1793,7 +1791,7 @@ static inline int llama_make_rows(llama *m, llama_list *l, uint32_t rows, gguf_e
            || llama_cuda(m, ptxcu_sync(m->cu), why);
 }
 
-/* Which rows the products of heads take: row h * rows + r is that of head h in row r of q. */
+/* Uploads the groups of llama_add_heads: row h * rows + r of a product is head h of row r of q. */
 static inline int llama_fill_heads(llama *m, llama_list *l, gguf_error *why) {
     uint32_t heads = m->config.heads, n = heads * l->rows, i, *table;
     int bad;
@@ -1810,8 +1808,8 @@ static inline int llama_fill_heads(llama *m, llama_list *l, gguf_error *why) {
     return bad;
 }
 
-/* Builds a list for `rows` tokens: memory for them where there is too little, then the launches; again where
-   they need a larger workspace, whose address is in them. */
+/* Builds a list for `rows` tokens: allocates memory if there is too little, and adds the launches. If these
+   need a larger workspace, adds them again, because its address is in their arguments. */
 static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llama_span *span, uint32_t spans,
                               gguf_error *why) {
     int bad = llama_make_rows(m, l, rows, why);
@@ -1819,7 +1817,7 @@ static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llam
     bad = bad || llama_fill_heads(m, l, why) || llama_add_launches(m, l, span, spans, why);
     if (!bad && l->workspace.bytes < l->counters_bytes + l->workspace_bytes)
         bad = llama_grow_workspace(m, l, why) || llama_add_launches(m, l, span, spans, why);
-    if (bad) l->rows = 0; /* no list of so many */
+    if (bad) l->rows = 0; /* the list is not complete */
     return bad;
 }
 
@@ -1848,7 +1846,7 @@ static inline void llama_close(llama *m) {
     memset(m, 0, sizeof *m);
 }
 
-/* The matrix of the logits: one of its own, or the embedding. */
+/* Sets m->head to the output matrix: a separate one, or the embedding. */
 static inline void llama_place_head(llama *m) {
     const llama_tensor *output = &m->tensor[LLAMA_OUTPUT];
     uint32_t rows = m->head.rows;
@@ -1858,8 +1856,9 @@ static inline void llama_place_head(llama *m) {
     m->head.address += (uint64_t)rows * llama_rank(m) * llama_row_bytes(&m->head, m->head.columns);
 }
 
-/* Of older files, where a matrix makes keys and values from the latent: a head's keys, [plain, latent], the
-   other way round, as attn_k_b of newer ones. On the way they become f32. */
+/* For older files, where one matrix attn_kv_b makes keys and values from the latent. attn_k_b of a head, as
+   newer files have it, is the transpose of its rows for the keys, [plain, latent], here in f32; attn_v_b is
+   its rows for the values. */
 static inline int llama_make_k_b(llama *m, gguf_error *why) {
     const llama_config *c = &m->config;
     uint32_t plain = c->head_dim - c->rope_dims, rows = c->heads * (plain + c->value_dim), n, h, i, j;
@@ -1954,7 +1953,7 @@ static inline int llama_is_of_experts(size_t i) {
     return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS_BIAS;
 }
 
-/* What a token reads of the weights, see llama. */
+/* Bytes of weights that a token reads, see llama.weight_bytes. */
 static inline uint64_t llama_count_bytes(const llama *m) {
     size_t i;
     uint64_t bytes = 0;
@@ -1971,7 +1970,7 @@ static inline uint64_t llama_count_bytes(const llama *m) {
     return bytes;
 }
 
-/* The part of llama_open that needs no device. Behind it m->tensor is to be freed. */
+/* The part of llama_open that needs no device. After success m->tensor must be freed. */
 static inline int llama_prepare(llama *m, const gguf *g, const llama_options *options, gguf_error *why) {
     int bad = 1;
     memset(m, 0, sizeof *m);
@@ -2002,7 +2001,7 @@ static inline int llama_prepare(llama *m, const gguf *g, const llama_options *op
     return 0;
 }
 
-/* g and file may go once this has returned. */
+/* Loads a model. The file may be closed afterwards; g must live until llama_close: tensors point into it. */
 static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
                              llama_progress *progress, gguf_error *why) {
     if (llama_prepare(m, g, options, why)) return 1;
@@ -2016,9 +2015,9 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
 
 static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream stream, gguf_error *why);
 
-/* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. Of these
-   the first kept[b] < lengths[b] have been fed, as prompt or as chosen tokens, and lie in the caches: the
-   sequence goes on from there. */
+/* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. The first
+   kept[b] < lengths[b] have been fed before, as prompt or as chosen tokens, and are in the caches: the
+   sequence continues after them. */
 static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t *lengths,
                                const uint32_t *kept, ptxcu_stream stream, gguf_error *why) {
     uint32_t tokens[LLAMA_SEQUENCES], filled[2 * LLAMA_SEQUENCES], b, i;
@@ -2061,7 +2060,7 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
     return llama_resume(m, prompts, lengths, none, stream, why);
 }
 
-/* Makes sequence b stand behind `position` tokens that have been fed, so that the next step takes `token`. */
+/* Sets the state of sequence b: `position` tokens have been fed, and the next step takes `token`. */
 static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t position, ptxcu_stream stream,
                               gguf_error *why) {
     uint32_t filled = position + 1;
@@ -2072,7 +2071,7 @@ static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t pos
            || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
-/* Queues what the ranks do together. */
+/* Queues a collective of the ranks. */
 static inline int llama_queue_ranks(const llama *m, const llama_launch *one, ptxcu_stream stream,
                                     gguf_error *why) {
     ranks_group *r = m->options.ranks;
@@ -2124,8 +2123,7 @@ static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_err
 
 /* -- prompts: many tokens in a pass -- */
 
-/* Of `rows` tokens behind the first `fed` of all prompts that are to be fed, which belong to which sequence.
-   Returns how many spans there are. */
+/* Finds the spans of the next `rows` tokens, after `fed` tokens of all prompts. Returns their number. */
 static inline uint32_t llama_find_spans(const llama *m, uint64_t fed, uint32_t rows, llama_span *span) {
     uint32_t b, n = 0, row = 0;
     for (b = 0; b < m->options.batch && row < rows; b++) {
@@ -2145,8 +2143,8 @@ static inline uint32_t llama_find_spans(const llama *m, uint64_t fed, uint32_t r
     return n;
 }
 
-/* The tokens of a pass, their positions and sequences. host: room for 2 rows numbers, in use until the stream
-   has been waited for. */
+/* Uploads the tokens of a pass, their positions and sequences. host: room for 2 * rows numbers, in use until
+   the stream has been synchronised. */
 static inline int llama_fill_pass(llama *m, const llama_span *span, uint32_t spans, uint32_t *host,
                                   ptxcu_stream stream, gguf_error *why) {
     llama_list *l = &m->pass;
@@ -2168,7 +2166,7 @@ static inline int llama_fill_pass(llama *m, const llama_span *span, uint32_t spa
                          why);
 }
 
-/* Queues the launches of a pass. For progress it waits for a part while the next one runs. */
+/* Queues the launches of a pass. To show progress, waits for each part while the next one runs. */
 static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_progress *progress,
                                    ptxcu_stream stream, gguf_error *why) {
     enum { PART = 8 };
@@ -2185,7 +2183,7 @@ static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_p
     return 0;
 }
 
-/* Feeds the tokens of all sequences from kept to length, and keeps x of the last of each. */
+/* Feeds the tokens of all sequences from kept to length, and copies x of each last token to the step's x. */
 static inline int llama_feed(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
     llama_span span[LLAMA_SEQUENCES];
     llama_list *step = &m->step;
@@ -2211,15 +2209,15 @@ static inline int llama_feed(llama *m, llama_progress *progress, ptxcu_stream st
                                  why);
         bad = bad || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     }
-    if (bad) ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
+    if (bad) ptxcu_stream_sync(m->cu, stream); /* the stream may still read `host` */
     if (progress && !bad) progress(all, all);
     free(host);
     return bad;
 }
 
-/* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
-   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
-   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
+/* Feeds the prompts of llama_begin, options.prompt_tokens tokens in a pass, which reads the weights once.
+   Then chooses the token after each prompt, which the next step takes. Only the last token of a prompt has
+   logits. progress: called with the work done and in all, or NULL. Waits for the stream. */
 static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
     llama_list *step = &m->step;
     uint32_t last[LLAMA_SEQUENCES], b;
@@ -2245,7 +2243,7 @@ static inline uint64_t llama_position_bytes(const llama *m, uint32_t which, uint
     return llama_has_byte_caches(m) ? values : values * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
-/* The launches of steps, and their graphs, for so many tokens that all sequences begin with. */
+/* Builds the launches of steps again, and their graphs, for a common prefix of `shared` tokens; 0: none. */
 static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream stream, gguf_error *why) {
     uint32_t lists = llama_cache_lists(m), sequence, layer, list;
     uint64_t entries = (uint64_t)lists * m->options.batch * m->config.layers, i = 0;
@@ -2271,16 +2269,15 @@ static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream strea
     return llama_record(m, stream, why);
 }
 
-/* Of the first `tokens` tokens, which the prompts that llama_begin has been given have in common and which
-   are the last of none: how many sequences can share. Caches in pages cannot, nor those of latents. */
+/* How many of the first `tokens` tokens sequences can share. The prompts of llama_begin must all begin with
+   these tokens and be longer. Paged caches and caches of latents cannot be shared. */
 static inline uint32_t llama_can_share(const llama *m, uint32_t tokens) {
     if (m->options.batch < 2 || m->options.page_size || m->config.latent) return 0;
     return tokens & ~15u; /* whole vectors of each cache and its factors */
 }
 
-/* Feeds the first n tokens, a number that llama_can_share has given, of all prompts once, behind llama_begin.
-   Steps then read their keys and values once for all sequences, in layers without a window. Until the next
-   llama_begin. */
+/* Feeds the first n tokens of all prompts once, after llama_begin; n is from llama_can_share. Until the next
+   llama_begin, steps read their keys and values once for all sequences, in layers without a window. */
 static inline int llama_share_prefix(llama *m, uint32_t n, ptxcu_stream stream, gguf_error *why) {
     uint32_t length[LLAMA_SEQUENCES], lists = llama_cache_lists(m), b, layer, list, head;
     int bad;
@@ -2317,24 +2314,25 @@ static inline int llama_share_prefix(llama *m, uint32_t n, ptxcu_stream stream, 
     return bad || llama_set_shared(m, n, stream, why);
 }
 
-/* -- drafts: some tokens of each sequence verified in one step -- */
+/* -- drafts: several tokens of each sequence verified in one step -- */
 
-/* Whether drafts may be a tree: attention with a window, and to latents, cannot. */
+/* Whether drafts may be a tree: not where attention has a window, or reads latents. */
 static inline int llama_can_branch(const llama *m) {
     uint32_t n;
     for (n = 0; n < m->config.layers && !llama_window(m, n); n++) continue;
     return n == m->config.layers && !m->config.latent;
 }
 
-/* Feeds n tokens of each sequence, 2 to 8: the one that the next step would take, row 0, and behind it n - 1
-   drafts, guesses of what follows, drafts[b * (n - 1) ...], rows 1 to n - 1. Row i follows row parent[i - 1],
-   which is below i; parent NULL: the row before it. Row b * n + i of m->draft.logits are the logits behind
-   row i and those that it follows. A draft is right where its token is chosen from the logits of the row that
-   it follows. line[b * n ...] are the tokens chosen from row 0 and, from there on, from right drafts. The
-   sequence has gained the first gained[b] of them, 1 to n: all but the last of these lie in its caches, the
-   next step takes that one. known[b] more are what steps will choose behind it: their rows are drafts that do
-   not lie in the caches where they belong, as a chain's do. chosen: the tokens chosen from all rows, or NULL.
-   There must be n free positions in each sequence. Waits for the stream. */
+/* Feeds n tokens of each sequence b, 2 to 8, in one step (speculative decoding). Row 0 is the token that the
+   next step would take. Rows 1 to n - 1 are drafts, guesses of the tokens after it: drafts[b * (n - 1) ...].
+   Row i follows row parent[i - 1], which is below i; parent NULL: row i - 1. Row b * n + i of m->draft.logits
+   are the logits after row i. A draft is accepted if its token is the one chosen from the logits of the row
+   that it follows. line[b * n ...]: the tokens chosen from row 0 and from each accepted draft in turn. The
+   first gained[b] of these, 1 to n, are appended to the sequence: all but the last are in its caches, and the
+   next step takes the last. The known[b] tokens after them are those that further steps will choose; steps
+   must feed them again, since their drafts are not at their positions in the caches (in a chain known is 0).
+   chosen: the tokens chosen from all rows, or NULL. Each sequence needs n free positions. Waits for the
+   stream. */
 static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint32_t *parent, uint32_t n,
                                     uint32_t *line, uint32_t *gained, uint32_t *known, uint32_t *chosen,
                                     ptxcu_stream stream, gguf_error *why) {
@@ -2396,7 +2394,7 @@ static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint
         const uint32_t *row = all + b * n;
         for (i = 0, made = 0, gained[b] = 0; i < n;) {
             line[b * n + made++] = row[i];
-            if (i + 1 == made) gained[b] = made; /* it lies where it belongs, as do those before it */
+            if (i + 1 == made) gained[b] = made; /* rows 0 to i are at their positions in the caches */
             for (j = i + 1; j < n; j++)
                 if ((parent ? parent[j - 1] : j - 1) == i && tokens[b * n + j] == row[i]) break;
             i = j;
@@ -2415,9 +2413,9 @@ static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint
     return bad;
 }
 
-/* The same of a chain: a draft follows the one before it. chosen[b * n + i] is the token chosen behind the
-   first i + 1 tokens, of which the first gained[b] were gained. With temperature 0 these are the tokens that
-   steps choose; drawn ones have other random numbers, and the same odds. */
+/* The same for a chain: each draft follows the one before it. chosen[b * n + i] is the token chosen after the
+   first i + 1 tokens; the first gained[b] are appended. With temperature 0 these are the tokens that steps
+   would choose; drawn tokens have other random numbers, with the same probabilities. */
 static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uint32_t *chosen,
                                uint32_t *gained, ptxcu_stream stream, gguf_error *why) {
     uint32_t line[LLAMA_SEQUENCES * LLAMA_DRAFTS], known[LLAMA_SEQUENCES];
@@ -2432,8 +2430,8 @@ typedef struct llama_persistent {
     ptxk_decoder_args args;
     ptxcu_buffer layers, workspace;
     ptxk_decoder_state *state; /* host memory that the device writes while it runs */
-    uint32_t *stop;            /* set it to 1 while it runs: ends it behind the token under way */
-    uint32_t *tokens;          /* [batch, n], as they come */
+    uint32_t *stop;            /* set it to 1 while the launch runs: it ends after the current token */
+    uint32_t *tokens;          /* [batch, n], written as they are chosen */
     uint32_t n;
 } llama_persistent;
 
@@ -2456,7 +2454,7 @@ static inline void llama_persistent_close(llama *m, llama_persistent *p) {
     memset(p, 0, sizeof *p);
 }
 
-/* The layers: a copy for the check, to be freed whatever happens, and one for the device. */
+/* Fills in the layers: *copy in host memory, for the check, to be freed even on error, and p->layers. */
 static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_decoder_layer **copy,
                                           uint32_t *formats, gguf_error *why) {
     size_t bytes = m->config.layers * sizeof(ptxk_decoder_layer);
@@ -2499,7 +2497,7 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
     return bad;
 }
 
-/* What of a model the persistent kernel does not do; NULL: it does all. */
+/* What the persistent kernel lacks for this model; NULL: nothing. */
 static inline const char *llama_persistent_lacks(const llama *m) {
     const llama_config *c = &m->config;
     const llama_architecture *a = c->kind;
@@ -2618,9 +2616,9 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
     return llama_cuda(m, ptxcu_run(m->cu, p->program, &p->plan, &p->args, sizeof p->args, stream), why);
 }
 
-/* Waits for the launch, and says what was wrong with it; how it ended well is in p->state->status (DONE,
-   STOPPED, FULL). The sequences then stand behind its tokens, and either form may go on with them; one of
-   which it wrote none stands where it stood. */
+/* Waits for the launch, and reports its error; without one, p->state->status says how it ended (DONE,
+   STOPPED, FULL). Each sequence then continues after its new tokens, by steps or by another such launch; a
+   sequence without new tokens is unchanged. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
     const ptxk_decoder_state *state = p->state;
     uint32_t b;
@@ -2641,8 +2639,8 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
     return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
-/* Readies the next launch to take up sequences where they stand, behind separate launches or another such
-   launch: n more tokens of each, at most as many as p was opened for. All must be past their prompts. */
+/* Prepares the next launch to continue sequences from their state after steps, or after another such launch:
+   n more tokens of each, at most as many as p was opened for. All must be past their prompts. */
 static inline int llama_persistent_take_up(llama *m, llama_persistent *p, uint32_t n, ptxcu_stream stream,
                                            gguf_error *why) {
     uint32_t position[4], prompt[4], b;

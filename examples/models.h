@@ -1,23 +1,23 @@
 /* models.h - language models as GGUF files hold them: one table of what differs between architectures, the
    numbers of a model, its tensors. Nothing here needs a device; llama.h computes.
 
-   What a model of any row computes, for the tokens t of a sequence:
+   What a model of any row of llama_architectures computes, for each token t of a sequence:
 
      x = e E[t]                                               e: embedding_scale
-     layer, norms BEFORE and AFTER, each where the row has it:
-         q, k, v = W before(x) + bias;  q, k by their norms, turned by their position (k, v: cached)
+     each layer, where before and after are norms, or nothing if the row does not have them:
+         q, k, v = W before(x) + bias;  q and k may be normalised, then rotated (RoPE); k and v are cached
          x += r after(W attention(q, k, v) + bias)            r: residual_scale
          x += r after(W f(before(x)) + bias)                  f: silu(gate) up, gelu(gate) up, gelu(up), or
                                                               PTXK_SWIGLU_CLAMPED of both
-       PARALLEL: both halves take the norm of the same x
-       of a mixture: x += sum of w_e(x) W_e f_e(before(x)) over the chosen experts e (+ sigmoid(u before(x)) W
-       f(before(x)) of the shared expert); those with the largest scores W before(x) (+ bias); w: softmax of
-       scores; W_e, too, may have biases
-       LATENT: attention, and the choice of experts, as llama_read_latent and llama_read_routing say
+       PARALLEL: attention and feed-forward read the norm of the same x
+       mixture of experts: x += sum of w_e(x) W_e f_e(before(x)) over the chosen experts e (+ sigmoid(u
+       before(x)) W f(before(x)) of the shared expert). Those with the largest scores W before(x) (+ bias) are
+       chosen; w is the softmax of the scores; W_e may have biases
+       LATENT: attention as in llama_read_latent, the choice of experts as in llama_read_routing
      logits = cap(l (W norm(x)))                              l: logit_scale; cap(z) = c tanh(z / c)
 
-   residual_scale and logit_scale cost nothing: x / r is carried instead of x, for which the norms take eps /
-   r^2, and the weights of the last norm are multiplied by l as they go to the device. */
+   residual_scale and logit_scale need no launch: device memory holds x / r instead of x, norms of which use
+   eps / r^2; the weights of the last norm are multiplied by l when they are uploaded. */
 #ifndef EXAMPLES_MODELS_H
 #define EXAMPLES_MODELS_H
 
@@ -27,14 +27,14 @@
 
 /* -- architectures -- */
 
-/* Norms of the stream x, and where they stand; norms of q and k; what stands between the products of a
-   feed-forward, GELU without a gate. */
+/* The kind of the norms of x; their places in a layer; norms of q and k, of each head or of whole rows; the
+   activation of the feed-forward (GELU: without a gate). */
 enum { LLAMA_RMS = 0, LLAMA_LAYER = 1, LLAMA_LAYER_BIAS = 2 };
 enum { LLAMA_BEFORE = 1, LLAMA_AFTER = 2, LLAMA_BOTH = 3, LLAMA_PARALLEL = 5 };
 enum { LLAMA_QK_PLAIN = 0, LLAMA_QK_HEADS = 1, LLAMA_QK_ROWS = 2 };
 enum { LLAMA_SWIGLU = 0, LLAMA_GEGLU = 1, LLAMA_GELU = 2, LLAMA_CLAMPED = 3 };
 
-/* Keys that change what is computed, and that an architecture takes; others refuse them. */
+/* GGUF keys that change what is computed: those that an architecture supports. It refuses the others. */
 enum {
     LLAMA_KEYS_NONE = 0,
     LLAMA_KEYS_CAPS = 1,    /* attn_logit_softcapping, final_logit_softcapping */
@@ -48,10 +48,10 @@ enum {
 };
 
 /* ROOT: embeddings are multiplied by sqrt(hidden). FUSED: ffn_up holds gate and up, gate's rows first.
-   MAY_MIX: a mixture of experts where the file says so. MIX: always. SHARED: with a shared expert, and
-   weights of the chosen ones are not normalised. SINKS: each head has a score of no key; router and experts
-   have biases; the norm before the experts goes by the name of one behind attention. LATENT: keys and values
-   are products of one latent; the first layers have no experts; the shared expert has no gate. */
+   MAY_MIX: a mixture of experts if the file has experts. MIX: always. SHARED: with a shared expert; weights
+   of the chosen experts are not normalised. SINKS: each head has an attention sink, a score without a key;
+   router and experts have biases; the norm before the experts is named post_attention_norm. LATENT: keys and
+   values are computed from one latent; the first layers have no experts; the shared expert has no router. */
 enum {
     LLAMA_MORE_NONE = 0,
     LLAMA_MORE_ROOT = 1,
@@ -63,24 +63,24 @@ enum {
     LLAMA_MORE_LATENT = 72  /* and MIX */
 };
 
-/* How layers with a window are rotated, where others see all: in the same way; with a base of their own and
-   unscaled; unscaled; they only, in a model without windows those in their places. */
+/* RoPE of layers with a window, in a model that also has layers without: the same; with its own base,
+   unscaled; with the same base, unscaled; only these layers are rotated, even if no window is set. */
 enum { LLAMA_ROPE_SAME = 0, LLAMA_ROPE_BASE = 1, LLAMA_ROPE_UNSCALED = 2, LLAMA_ROPE_ONLY = 3 };
 
 typedef struct llama_architecture {
     const char *name;
     uint32_t rope_pairs; /* PTXK_ROPE_... */
     uint32_t norm, places, qk_norm, activation, keys, more;
-    uint32_t period;     /* layer n sees all where n % period == period - 1, else a window; 0: all see the
-                            window, where the file has one */
+    uint32_t period;     /* layer n has no window if n % period == period - 1; 0: all layers have the window,
+                            if there is one */
     uint32_t local_rope; /* LLAMA_ROPE_... */
-    uint32_t window;     /* where the file says none; 0: none. The same of caps */
+    uint32_t window;     /* default if the file has none; 0: no window. Likewise the caps */
     float attention_cap, final_cap;
-    uint32_t wide_layers; /* so many layers: scores are scaled by sqrt(heads / hidden); 0: never */
+    uint32_t wide_layers; /* with this number of layers, scores are scaled by sqrt(heads / hidden) */
 } llama_architecture;
 
-/* A relative is a line, and what is new in it. Mistral's models and others of the same layers go by the name
-   llama. ROW_: with window, attention_cap, final_cap, wide_layers. */
+/* A related architecture needs a row, and code for what is new in it. Files of Mistral's models, and of
+   others with the same layers, have the architecture llama. ROW_: with window, caps and wide_layers. */
 /* clang-format off */
 static const llama_architecture llama_architectures[] = {
 #define ROW(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope)                        \
@@ -120,7 +120,7 @@ static const llama_architecture llama_architectures[] = {
 /* clang-format on */
 #define LLAMA_ARCHITECTURES (sizeof llama_architectures / sizeof *llama_architectures)
 
-/* X(name, what is another there): of the better known, to say more than that they are not known. */
+/* X(name, reason): well-known architectures that are not supported, with the reason for the message. */
 #define LLAMA_OTHER_ARCHITECTURES(X)                                                                         \
     X("gemma3n", "several streams, embeddings for each layer")                                               \
     X("gpt2", "LayerNorm, learned positions")                                                                \
@@ -128,8 +128,8 @@ static const llama_architecture llama_architectures[] = {
     X("mamba", "no attention")                                                                               \
     X("bert", "no decoder")
 
-/* X(key, neutral, who takes it): of values that change what a layer computes; but files have such keys with
-   values that change nothing, too. */
+/* X(key, neutral, LLAMA_KEYS_ that support it): keys that change what a layer computes. Without support they
+   are refused, unless they have the neutral value, which changes nothing. */
 #define LLAMA_REFUSED_KEYS(X)                                                                                \
     X("attention.scale", 0, LLAMA_KEYS_SCALES)                                                               \
     X("attention.clamp_kqv", 0, 0)                                                                           \
@@ -174,26 +174,26 @@ static const llama_architecture llama_architectures[] = {
     X(TQ1_0, PTXK_TQ1_0)                                                                                     \
     X(TQ2_0, PTXK_TQ2_0)
 
-/* What the file says of the model. */
+/* The numbers of a model, from its file. */
 typedef struct llama_config {
     const llama_architecture *kind;
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t experts, chosen;        /* of a mixture, in each layer; 0: there are none */
-    uint32_t expert_ffn, shared_ffn; /* like ffn, which is of layers without; shared 0: no shared expert */
-    uint32_t dense_layers;           /* so many layers have no experts */
+    uint32_t expert_ffn, shared_ffn; /* ffn of an expert, of the shared expert (0: there is none) */
+    uint32_t dense_layers;           /* number of layers, the first ones, that have no experts */
     uint32_t route_kind, route_flags, groups, chosen_groups; /* see ptxk_route_desc */
-    double route_scale;              /* of the experts' weights */
-    uint32_t latent, q_latent;       /* 0, or: elements of the latent of k and v; of that of q, 0: none */
+    double route_scale;              /* factor of the experts' weights */
+    uint32_t latent, q_latent;       /* elements of the latent of k and v, and of that of q; 0: none */
     uint32_t value_dim;              /* elements of a head of v */
     int is_split;                    /* attn_k_b and attn_v_b instead of attn_kv_b */
-    uint32_t rope_dims, rope_pairs;  /* elements of a head that are turned; PTXK_ROPE_... */
-    double rope_theta, rope_scale;   /* positions are divided by the scale */
-    double local_theta;              /* of layers with a window; 0: as the others. Unscaled, see kind */
-    double yarn_context;             /* 0, or YaRN: the context that short waves still turn in as they did; */
-    double yarn_fast, yarn_slow;     /* short: more turns there than `fast`, long: fewer than `slow` */
-    uint32_t original_context;       /* 0, or: past it rope_factors_long.weight is taken, else _short */
+    uint32_t rope_dims, rope_pairs;  /* elements of a head that are rotated; PTXK_ROPE_... */
+    double rope_theta, rope_scale;   /* base of the frequencies; positions are divided by the scale */
+    double local_theta;              /* base in layers with a window, unscaled; 0: as in the others */
+    double yarn_context;             /* YaRN: the original context; 0: no YaRN. Pairs with more rotations */
+    double yarn_fast, yarn_slow;     /* in it than `fast` are not scaled, with fewer than `slow` fully */
+    uint32_t original_context;       /* beyond it rope_factors_long.weight is used, else _short; 0: neither */
     int unrotated;                   /* no layer is rotated */
-    double score_scale;              /* of q . k; 0: 1 / sqrt(head_dim) */
+    double score_scale;              /* factor of q . k */
     double local_score_scale;        /* the same in layers with a window */
     double attention_cap, final_cap; /* 0: none */
     double embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
@@ -202,12 +202,12 @@ typedef struct llama_config {
     uint32_t period;                                     /* see llama_architecture */
 } llama_config;
 
-/* The window of a layer; 0: it sees all. */
+/* The window of a layer; 0: it has none. */
 static inline uint32_t llama_layer_window(const llama_config *c, uint32_t layer) {
     return c->period && layer % c->period == c->period - 1 ? 0 : c->window;
 }
 
-/* Whether a layer is one of those with a window, of a model that has both. */
+/* Whether a layer has a window, in a model that also has layers without. */
 static inline int llama_is_local(const llama_config *c, uint32_t layer) {
     return c->period && c->window && llama_layer_window(c, layer);
 }
@@ -218,16 +218,16 @@ static inline int llama_is_rotated(const llama_config *c, uint32_t layer) {
 
 /* -- tensors -- */
 
-/* How a tensor of a table stands to a model. */
+/* Whether a model has a tensor of the tables: no, perhaps, yes. */
 enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 #define LLAMA_IF(condition) ((condition) ? LLAMA_MUST : LLAMA_NOT)
 #define LLAMA_NORMS_FFN(a) ((a)->places == LLAMA_BEFORE || (a)->places == LLAMA_BOTH)
 #define LLAMA_HAS_SINKS(a) (((a)->more & LLAMA_MORE_SINKS) == LLAMA_MORE_SINKS)
 #define LLAMA_HAS_LATENT(a) (((a)->more & LLAMA_MORE_LATENT) == LLAMA_MORE_LATENT)
 
-/* X(name, in the file, columns, rows, LLAMA_MUST ...): of the model, then of each layer. Rows 0: a vector, in
-   F32. The expressions are of a llama_config *c, its architecture *a, the layer's tensors *t before, and
-   whether the layer is a mixture. */
+/* X(name, name in the file, columns, rows, LLAMA_MUST ...): the model's tensors, then those of each layer.
+   Rows 0: a vector, in F32. The expressions use the llama_config *c, its architecture *a, the tensors *t that
+   precede in the layer, and `mixture`: whether the layer has experts. */
 #define LLAMA_TENSORS(X)                                                                                     \
     X(EMBEDDING, "token_embd.weight", c->hidden, c->vocab, LLAMA_MUST)                                       \
     X(OUTPUT_NORM, "output_norm.weight", c->hidden, 0, LLAMA_MUST)                                           \
@@ -297,10 +297,10 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
 enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
 
-/* A tensor in the file and on the device, or a part of one: of each matrix so many rows from `first` on, of
-   these the columns from `column` on; a vector's elements from `first` on. What lies beyond the file's is 0.
-   from NULL: there is none. `whole`: q, k and v or gate and up lie in it, which go to the device by
-   themselves. */
+/* A tensor in the file and on the device, or a part of one: of each matrix `rows` rows from `first` on, and
+   in these `columns` columns from `column` on; of a vector the elements from `first` on. Elements beyond the
+   end of the file's tensor are 0. from NULL: there is no such tensor. is_whole: it is not uploaded, its parts
+   (q, k and v, or gate and up) are. */
 typedef struct llama_tensor {
     const gguf_tensor *from;
     uint64_t address;
@@ -312,14 +312,14 @@ typedef struct llama_tensor {
 
 static inline int llama_is_vector(const llama_tensor *t) { return t->from->size[1] == 1; }
 
-/* Bytes of some columns. */
+/* Bytes of `columns` columns of a row. */
 static inline uint64_t llama_row_bytes(const llama_tensor *t, uint64_t columns) {
     uint64_t values = 1, bytes = 0;
     gguf_block(t->from->format, &values, &bytes);
     return columns / values * bytes;
 }
 
-/* Columns of a matrix, and of a part of one, are multiples of this: what gemm takes. */
+/* gemm requires the columns of a matrix, or of a part of one, to be a multiple of this. */
 static inline uint32_t llama_unit(const llama_tensor *t) {
     uint64_t values = 1, bytes = 0;
     if (!t->from) return 1;
@@ -337,7 +337,7 @@ static inline int llama_is_mixture(const llama_config *c, uint32_t layer) {
     return c->experts && layer >= c->dense_layers;
 }
 
-/* Matrices in a tensor of a layer: of each expert, or of each head. */
+/* The number of matrices in a tensor of a layer: one for each expert or head, else 1. */
 static inline uint32_t llama_matrices(const llama_config *c, enum llama_layer_name name) {
     if (name == LLAMA_K_B || name == LLAMA_V_B) return c->heads;
     return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS && c->experts ? c->experts : 1;
@@ -361,7 +361,7 @@ static inline const char *llama_key(char *room, size_t bytes, const gguf *g, con
     return room;
 }
 
-/* A whole number from 1 to a limit. */
+/* Reads a whole number from 1 to `most`. */
 static inline int llama_count(const gguf *g, const char *key, uint32_t most, uint32_t *x, gguf_error *why) {
     char room[160];
     if (!gguf_get_u32(g, llama_key(room, sizeof room, g, key), x))
@@ -372,7 +372,7 @@ static inline int llama_count(const gguf *g, const char *key, uint32_t most, uin
     return 0;
 }
 
-/* A number that may be missing, between limits that are not in it. */
+/* Reads an optional number, which must be above `above` and below `below`. */
 static inline int llama_optional(const gguf *g, const char *key, double above, double below, double *x,
                                  gguf_error *why) {
     char room[160];
@@ -384,9 +384,9 @@ static inline int llama_optional(const gguf *g, const char *key, double above, d
                      below);
 }
 
-/* YaRN (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension of large
-   language models", 2023), as files mean it: see llama_frequency; q and k are 1 + ln(scale) / 10 times as
-   long, which, where all of a head is turned, is the square of that in the scores. */
+/* Reads YaRN's numbers (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension
+   of large language models", 2023). It changes frequencies, see llama_frequency, and multiplies rotated
+   elements of q and k by 1 + ln(scale) / 10; if a whole head is rotated, its square multiplies scores. */
 static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place, gguf_error *why) {
     double longer;
     char key[160];
@@ -407,7 +407,7 @@ static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place
         return 1;
     c->yarn_context = context;
     longer = 1 + 0.1 * log(c->rope_scale);
-    if (c->latent) { /* q and k stay as long as they are; only scores grow, of all elements */
+    if (c->latent) { /* q and k are not multiplied; all of the score is */
         double by = 0;
         if (!gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.yarn_log_multiplier")))
             return gguf_fail(why, place, "YaRN, and '%s' is missing", key);
@@ -418,14 +418,14 @@ static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place
     return 0;
 }
 
-/* The pair of a head (0, 1, ...; no whole number) that turns so often within YaRN's context. */
+/* The index, not rounded, of the pair that makes `turns` rotations within YaRN's original context. */
 static inline double llama_yarn_pair(const llama_config *c, double turns) {
     return c->rope_dims / 2.0 * log(c->yarn_context / (turns * 6.28318530717958647693)) / log(c->rope_theta);
 }
 
-/* Radians for each position of pair i, whose frequency is divided by a factor of its own: all of it is slowed
-   by the scale; with YaRN only long waves are, those between long and short in part. local: of layers with a
-   window, where they are turned in another way. */
+/* The frequency of pair i, in radians for each position, divided by the pair's own factor and by the scale.
+   YaRN divides only low frequencies by the scale, and those between low and high in part. local: for layers
+   with a window that have their own RoPE. */
 static inline double llama_frequency(const llama_config *c, uint32_t i, double factor, int local) {
     double theta = local ? c->local_theta : c->rope_theta;
     double f = pow(theta, -2.0 * i / c->rope_dims) / factor, low, high, share;
@@ -437,7 +437,7 @@ static inline double llama_frequency(const llama_config *c, uint32_t i, double f
     return f * (1 - share) + f / c->rope_scale * share;
 }
 
-/* What stretches positions: rope.scaling.type, missing: as if 'linear'. */
+/* Reads how positions are scaled, by rope.scaling.type; missing: 'linear'. */
 static inline int llama_read_scaling(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     gguf_text scaling;
@@ -460,7 +460,7 @@ static inline int llama_read_scaling(llama_config *c, const gguf *g, gguf_error 
            || (yarn && llama_read_yarn(c, g, gguf_place(g, key), why));
 }
 
-/* Tables of factors for contexts up to the original one and past it, which stretch q and k, too. */
+/* Reads LongRoPE: tables of factors up to the original context and beyond; attn_factor multiplies q and k. */
 static inline int llama_read_long_rope(llama_config *c, const gguf *g, gguf_error *why) {
     double factor = 1;
     char key[160];
@@ -475,7 +475,7 @@ static inline int llama_read_long_rope(llama_config *c, const gguf *g, gguf_erro
                          "'%s' is %g, and only %u of a head's %u elements are turned", key, factor,
                          (unsigned)c->rope_dims, (unsigned)c->head_dim);
     }
-    c->score_scale *= factor * factor; /* q and k are both longer */
+    c->score_scale *= factor * factor; /* both q and k are multiplied */
     return 0;
 }
 
@@ -512,7 +512,7 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     return 0;
 }
 
-/* The names of the table, each behind a space. room: 240 bytes. */
+/* The names of the known architectures, each after a space. room: 240 bytes. */
 static inline const char *llama_known(char *room) {
     uint32_t i;
     size_t n = 0;
@@ -522,7 +522,7 @@ static inline const char *llama_known(char *room) {
     return room;
 }
 
-/* The architecture, and nothing in it that is not known. */
+/* Finds the architecture, and refuses keys that it does not support. */
 static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_error *why) {
     static const char general[] = "general.architecture";
     gguf_text name;
@@ -551,11 +551,11 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     return 0;
 }
 
-/* How LATENT architectures choose experts: by the softmax or sigmoid p of scores; the weights may be
-   normalised, and are multiplied by a factor. With groups, experts come from the groups with the largest p,
-   or, where the file has a balance, sum of two largest p + balance, and by p + balance. So do the models' own
-   programs: DeepSeek-V2 (modeling_deepseek_v2.py of Transformers, group_limited_greedy) and DeepSeek-V3
-   (inference/model.py, Gate). llama.cpp sums the two largest of both. */
+/* Reads how LATENT architectures choose experts. p is the softmax or sigmoid of scores; the weights p may be
+   normalised, and are multiplied by a factor. With groups, experts are chosen from the groups with the
+   largest p or, if the file has a balance, with the largest sum of two p + balance, and then by p + balance.
+   So do the models' own programs: DeepSeek-V2 (modeling_deepseek_v2.py of Transformers, group_limited_greedy)
+   and DeepSeek-V3 (inference/model.py, Gate). llama.cpp takes the sum of two for both. */
 static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     uint32_t shared = 0, function = 1;
@@ -569,7 +569,7 @@ static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error 
     if ((uint64_t)shared * c->expert_ffn > 1u << 22)
         return gguf_fail(why, gguf_place(g, key), "%u shared experts of %u", (unsigned)shared,
                          (unsigned)c->expert_ffn);
-    c->shared_ffn = shared * c->expert_ffn; /* they lie in one */
+    c->shared_ffn = shared * c->expert_ffn; /* the file has them as one */
     if (gguf_find(g, llama_key(key, sizeof key, g, "expert_gating_func"))
         && (!gguf_get_u32(g, key, &function) || function < 1 || function > 2))
         return gguf_fail(why, gguf_place(g, key), "'%s' is %u, must be 1 (softmax) or 2 (sigmoid)", key,
@@ -594,7 +594,7 @@ static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error 
                      (unsigned)c->chosen_groups, (unsigned)(c->experts / c->groups));
 }
 
-/* Experts, which files of other architectures may count, too, as none. */
+/* Reads the experts. Files of architectures without experts may give their number as 0. */
 static inline int llama_read_experts(llama_config *c, const gguf *g, gguf_error *why) {
     uint32_t more = c->kind->more;
     char key[160];
@@ -621,7 +621,7 @@ static inline int llama_read_experts(llama_config *c, const gguf *g, gguf_error 
            || (LLAMA_HAS_LATENT(c->kind) && llama_read_routing(c, g, why));
 }
 
-/* A number that may be missing, but must then be this one or the other. */
+/* Checks an optional number: if it is there, it must be `one` or `other`. */
 static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uint32_t other,
                                gguf_error *why) {
     char room[160];
@@ -631,10 +631,10 @@ static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uin
     return gguf_fail(why, gguf_place(g, room), "'%s' must be %u or %u", room, (unsigned)one, (unsigned)other);
 }
 
-/* Attention over latents (see ptxk_flash_mla): a head of q has elements that meet the latent and, behind
-   them, rotated ones; so has the key, which all heads share: the latent by its norm, rotated elements. For
-   each head attn_k_b takes the former of q to the latent's space, and attn_v_b what attention gives back from
-   there. Older files have both as one matrix attn_kv_b, from the latent to keys and values of all heads. */
+/* Reads the sizes of attention over latents (see ptxk_flash_mla). A head of q has plain, then rotated
+   elements. All heads share one key: the normalised latent, then rotated elements. For each head, attn_k_b
+   maps the plain elements of q to the latent's space, and attn_v_b maps the result of attention back. Older
+   files have both as one matrix, attn_kv_b, which maps the latent to keys and values of all heads. */
 static inline int llama_read_latent(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     c->kv_heads = 1;
@@ -663,7 +663,7 @@ static inline int llama_read_latent(llama_config *c, const gguf *g, gguf_error *
                    || llama_expect(g, "attention.value_length", c->latent, c->value_dim, why)));
 }
 
-/* heads, kv_heads, head_dim */
+/* Reads heads, kv_heads, head_dim and value_dim. */
 static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     uint32_t values;
@@ -686,7 +686,7 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
                              (unsigned)c->hidden, (unsigned)c->heads);
         c->head_dim = c->hidden / c->heads;
     }
-    if (c->head_dim % 8 || c->head_dim > 256) { /* what the kernels of attention take */
+    if (c->head_dim % 8 || c->head_dim > 256) { /* limits of the attention kernels */
         if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length")))
             llama_key(key, sizeof key, g, "attention.head_count");
         return gguf_fail(why, gguf_place(g, key), "heads of %u elements, must be a multiple of 8 up to 256",
@@ -699,7 +699,7 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
                      (unsigned)c->head_dim);
 }
 
-/* Which layers see how far. */
+/* Reads the attention window, and which layers have it. */
 static inline int llama_read_window(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     c->window = c->kind->window;
@@ -712,7 +712,7 @@ static inline int llama_read_window(llama_config *c, const gguf *g, gguf_error *
     return llama_count(g, "attention.sliding_window_pattern", 10000, &c->period, why);
 }
 
-/* Factors and soft caps. */
+/* Reads the scales and soft caps. */
 static inline int llama_read_scales(llama_config *c, const gguf *g, gguf_error *why) {
     uint32_t keys = c->kind->keys;
     c->embedding_scale = c->kind->more & LLAMA_MORE_ROOT ? sqrt((double)c->hidden) : 1;
@@ -734,7 +734,7 @@ static inline int llama_read_scales(llama_config *c, const gguf *g, gguf_error *
     return 0;
 }
 
-/* Reads and checks the numbers; the tensors are checked against them by llama_find_tensors. */
+/* Reads and checks the numbers; llama_find_tensors checks the tensors against them. */
 static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
     const gguf_tensor *embedding = gguf_tensor_find(g, "token_embd.weight");
     const char *eps;
@@ -757,7 +757,7 @@ static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
     return llama_read_window(c, g, why) || llama_read_scales(c, g, why) || llama_read_rope(c, g, why);
 }
 
-/* One tensor of a table's line, which must have these sizes: so many matrices. */
+/* Finds a tensor of the tables, and checks its sizes, its number of matrices and its format. */
 static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *name, uint32_t columns,
                                     uint32_t rows, uint32_t matrices, int presence, gguf_error *why) {
     uint32_t format;
@@ -788,7 +788,7 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
     return 0;
 }
 
-/* Makes t the next rows of another tensor, which may be missing, and moves *row behind them. */
+/* Makes t the next `rows` rows, from *row on, of `whole`, if that tensor exists; advances *row. */
 static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_t rows, uint32_t *row) {
     if (!whole->from) return;
     *t = *whole;
@@ -803,7 +803,7 @@ static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_
     *row += rows;
 }
 
-/* The matrices of a layer that lie in one tensor. */
+/* Splits the tensors of a layer that hold several of its matrices. */
 static inline void llama_split(const llama_config *c, llama_tensor *t) {
     uint32_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim, row;
     row = 0;
@@ -817,13 +817,13 @@ static inline void llama_split(const llama_config *c, llama_tensor *t) {
     row = 0;
     llama_take_rows(&t[LLAMA_GATE], &t[LLAMA_GATE_UP], c->ffn, &row);
     llama_take_rows(&t[LLAMA_UP], &t[LLAMA_GATE_UP], c->ffn, &row);
-    row = 0; /* K: of the latent; V: of the rotated elements */
+    row = 0; /* LLAMA_K: the rows that make the latent; LLAMA_V: the rotated elements of the key */
     llama_take_rows(&t[LLAMA_K], &t[LLAMA_KV_A], c->latent, &row);
     llama_take_rows(&t[LLAMA_V], &t[LLAMA_KV_A], c->rope_dims, &row);
 }
 
-/* All tensors of the model, in an array to be freed. A tensor that is none of them is refused: who ignored it
-   would compute something else than the model. */
+/* Finds all tensors of the model; returns an array to be freed, or NULL. An unknown tensor in the file is
+   refused: a program that ignored it would compute something else than the model. */
 static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf *g, gguf_error *why) {
     const llama_architecture *a = c->kind;
     llama_tensor *all, *t;
