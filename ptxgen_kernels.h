@@ -1,14 +1,14 @@
 /* ptxgen_kernels.h - v0.2.0 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
    WHAT   Generates the kernels that inference of language models needs. You fill in a description. You get
-          PTX, and a plan: the launches, their grids, the workspace size, the least memory traffic.
+          PTX, and a plan: the launches, their grids, the workspace size, a lower bound of the memory traffic.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
-          Everywhere else include it plainly.
+          Everywhere else include it without that #define.
 
    A kernel of RMSNorm for rows of 4096 halves, and its launch for a batch of rows:
 
-       ptxk_norm_desc desc = PTX_ZERO;                          // a field that stays 0: see ZERO
+       ptxk_norm_desc desc = PTX_ZERO;                          // what a field of 0 means: see ZERO
        desc.n = 4096;
        desc.x_type = desc.y_type = desc.weight_type = PTX_F16;
        ptx_module *m = ptx_module_new(NULL);                    // for sm_75
@@ -52,30 +52,30 @@
           replays with new ones.
 
    FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. The name of an entry contains everything
-          that is compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the plan;
-          plan.min_bytes is a lower bound of the memory traffic. ptxk_<name>_check() tests arguments before a
-          launch: addresses are not NULL and aligned, numbers are in range, nothing that is written overlaps
-          anything else. It does not read device memory.
+          that is compiled into it, so one module can hold several variants of an operation.
+          ptxk_<name>_plan() fills in the plan; plan.min_bytes is a lower bound of the memory traffic.
+          ptxk_<name>_check() tests arguments before a launch: addresses are aligned and not NULL, numbers
+          are in range, nothing that is written overlaps anything else. It does not read device memory.
 
-   ZERO   A field that is 0 means the same in every description. A type or a format: refused, except the type
-          of an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
+   ZERO   A field of 0 means the same in every description. A type or a format: refused, except the type of
+          an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
           with PTXK_NORM_PLAIN, which has no weights. A count or a size (heads, head_dim, queries, columns,
           dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in attention, else 1. window,
-          soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first of
-          their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
+          soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first
+          constant of their enum. A shape with 0 sequences, rows or tokens gives a plan without launches.
 
    EPS    The eps of a norm (norm, gemv, gemm, decoder) is an argument without a default: 0 adds nothing. A
           model states its own, mostly 1e-5 or 1e-6. With eps 0, a row of zeros stays zeros, and a row whose
           mean square is below 1.2e-38, the smallest normal f32, loses precision.
 
-   TARGET  A plan is made for the target of its module (ptx_module_desc.target, shape.target) and the
-          multiprocessors of one device. Other devices need their own.
+   TARGET  A plan is valid for the target of its module (ptx_module_desc.target, given as shape.target) and
+          for the multiprocessor count of one device (shape.sm_count). Another device needs its own plan.
 
-   MAPS   Some plans for sm_90a and later list tensor maps. Each is a parameter of the entry, behind the
+   MAPS   Some plans for sm_90a and later list tensor maps. Each is one more parameter of the entry, after the
           argument struct: see ptx_tensor_map in ptxgen.h. ptxcu_run makes them.
 
-   TRUST  What device memory holds is not checked. Lengths, page numbers and offsets must be in range, except
-          where an operation says what it does with others.
+   TRUST  Nobody checks what device memory holds. Lengths, page numbers and offsets in it must be in range,
+          except where an operation states what it does with values out of range.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
@@ -97,9 +97,10 @@ extern "C" {
    PTXK_ONLY   #define PTXK_ONLY (PTXK_OP_GEMM | PTXK_OP_NORM) compiles these operations and no others
    PTXK_NO     #define PTXK_NO PTXK_OP_DECODER compiles all operations but these
 
-   Declarations stay. A program that calls an operation that is left out does not link; the registry knows its
-   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. With
-   PTXGEN_STATIC, -Wunused-function is off from here on: GCC would name each function that is left out. */
+   All declarations remain. The plan and check functions of an operation that is left out are not defined: a
+   program that calls them does not link. Its name stays in the registry, and its emit function refuses with
+   PTX_E_DESC. ptxk_row_bytes() needs gemv, gemm, embed, quantize or decoder. With PTXGEN_STATIC,
+   -Wunused-function is off from here on: GCC would report each function that is left out. */
 #define PTXK_OP_FLASH_DECODE 0x1
 #define PTXK_OP_KV_SCATTER 0x2
 #define PTXK_OP_FLASH_PREFILL 0x4
@@ -123,7 +124,7 @@ extern "C" {
 #ifndef PTXK_NO
 #define PTXK_NO 0
 #endif
-/* Whether one of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
+/* Whether any of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
 #define PTXK__HAS(operations) ((PTXK_ONLY) & ~(PTXK_NO) & (operations))
 #if !PTXK__HAS(0x1ffff)
 #error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
@@ -146,7 +147,7 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
-   PTXK_<format>. They are numbered from 1 to 8 and from 73 on; no ptx_type has one of these numbers.
+   PTXK_<format>. Their values are 1 to 8 and 73 and above; no ptx_type has one of these values.
    PTXK_SET(format) is its bit in a set of formats.
 
      format                  weights and bytes of a block          format            weights and bytes
@@ -200,8 +201,8 @@ PTXGEN_API const char *ptxk_format_name(uint32_t format);
 /* -- vocabulary: pieces of kernels, for your own kernels too; an error carries the caller's line -- */
 
 /* Butterfly reduction with op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ only in the bits
-   first, 2 first ... last/2; every lane gets the result. (1, 32): the whole warp; (1, 8): groups of 8
-   neighbours; (8, 32): the 4 lanes with the same number modulo 8. x: 32 bits; all 32 lanes take part. */
+   first, 2 * first ... last / 2; every lane gets the result. (1, 32): the whole warp; (1, 8): groups of 8
+   adjacent lanes; (8, 32): the 4 lanes with the same number modulo 8. x: 32 bits. All 32 lanes must call. */
 #define ptxk_warp_reduce(k, op, x, first, last) ptxk_warp_reduce_((k), PTX__AT, (op), (x), (first), (last))
 PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
                                      uint32_t last);
@@ -212,7 +213,7 @@ PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id 
     ptxk_block_reduce_((k), PTX__AT, (op), (x), (warps), (scratch))
 PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
                                       uint32_t warps, ptx_val scratch);
-/* Loads 16 bytes in one access as four b32. p: a predicate, zeros where it does not hold; NULL: always. */
+/* Loads 16 bytes in one access as four b32; zeros where the predicate *p is false. p NULL: always loads. */
 #define ptxk_load16(k, p, mem, words) ptxk_load16_((k), PTX__AT, (p), (mem), (words))
 PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
                              ptx_val words[4]);
@@ -256,33 +257,35 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:]
      g = h * kv_heads / heads, s(x) = soft_cap * tanh(x / soft_cap), or x without a cap
 
-   Query t of n stands at position p = lengths[b] - n + t and sees the keys i <= p; with a window, only those
-   with i > p - window. With append_type, the rows k[b,t] and v[b,t] of the new tokens become rows p of the
-   caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural logarithm
-   of the sum of e^score.
+   Query t of n has position p = lengths[b] - n + t and sees (attends to) the keys i <= p; with a window, only
+   those with i > p - window. With append_type, the rows k[b,t] and v[b,t] of the new tokens become rows p of
+   the caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural
+   logarithm of the sum of e^score.
 
-   With PTXK_FLASH_TREE, query t sees the keys before the n new tokens and those new tokens that a mask names:
-   drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
-   keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
-   queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
-   With PTXK_FLASH_SINK, e^sinks[h] is added to the sum that divides the outputs of head h, and to that of
-   lse: a score of no key.
+   PTXK_FLASH_TREE: the new tokens are a tree of drafts. Query t sees all keys before the n new tokens, and
+   those new tokens that its mask names: its ancestors and itself. PTXK_FLASH_PRIOR merges the out and lse of
+   an earlier launch that attended to other keys, such as a prefix that all sequences share: it is then read
+   only once. That launch is flash_prefill, or flash_decode with batch 1, the sequences as its queries and
+   masks of all ones, so that each query sees all keys. Its lse has the order of prior_lse. PTXK_FLASH_SINK:
+   head h has one more score, sinks[h], without a key and a value: e^sinks[h] is added to the softmax
+   denominator and to the sum in lse.
 
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
    Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
-   sequences are short, or fill the device by themselves, each KV head has one block, without a workspace.
+   sequences are short, or enough to fill the device, each KV head of a sequence has one block and there is no
+   workspace.
 
-     variants            Tensor cores: f16 and bf16 caches from sm_80 on. The heads of a group times the
-                         queries are the columns of a product: K and V are read once for up to 8 columns, or
-                         up to 16 or 32 where head_dim is small. Scalar f32 arithmetic: f32 caches (the 11
-                         bits of tf32 are too few), sm_75, PTXK_FLASH_SCALAR; K and V are read once for 8.
-     precision           f32 in both variants. Tensor cores multiply sums of two numbers of the cache's type
-                         for q and the weights (three for f32 q on bf16), which doubles the products; memory
-                         traffic hides that. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
+     variants            Tensor cores: f16, bf16 and 8-bit caches from sm_80 on. The pairs of a query and a
+                         head of the group are the columns of the products: K and V are read once for up to 8
+                         columns, or up to 16 or 32 where head_dim is small. Scalar f32 arithmetic: f32 caches
+                         (tf32 has only 11 bits), sm_75 or PTXK_FLASH_SCALAR; K and V are read once for 8.
+     precision           f32 in both variants. On tensor cores q and each softmax weight are a sum of two
+                         numbers of the cache's type (three for f32 q on bf16). That doubles the products;
+                         memory traffic hides it. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
                          element of q: f32 on f16, the larger of 2^-22 relative and 2^-51 of the largest
                          element of its row; f16 or bf16 on f16, at most 2^-38 of the largest; else exact.
-     8-bit caches        See kv_scatter. Numbers become f16 in registers, exactly; the factor of a head, or of
+     8-bit caches        See kv_scatter. Values become f16 in registers, exactly; the factor of a head, or of
                          a block of K, multiplies f32 sums. On tensor cores values of V in q8_0 are rounded to
                          f16: 2^-11 of each. Before sm_89 an e4m3 byte of 0x7f, NaN, is read as 480.
      lse                 The error is at most the largest error of a score, plus 2^-24 for each key of a
@@ -290,59 +293,60 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          of a score is (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24 of that sum), plus
                          that of q. Measured against double precision on the CPU driver, 100 to 8000 random
                          keys: 2e-6 for |lse| to 12, 2e-5 for |lse| to 200.
-     in flight           On tensor cores each block has 64 KB or more of K and V on their way, as far as its
-                         keys reach, in a ring in dynamic shared memory: plans are made for a target.
+     in flight           On tensor cores each block has 64 KB or more of K and V in flight (head_dim 200 to
+                         240: 52 KB or more), unless it has fewer keys, in a ring in dynamic shared memory,
+                         whose size the plan sets for the target.
      traffic             Beyond plan.min_bytes, each chunk reads q and writes a partial result that is read
                          once: 2 * (workspace_bytes - zero_bytes). This is at most 5 % where sequences and KV
                          heads fill the device. Where they do not, chunks shrink until each multiprocessor
-                         has one; 16 chunks of 4096 keys with GQA 8 cost 10 %, in the L2 cache, while memory
-                         is read for K, V and q, once. From sm_90 on (shape.cluster) blocks form clusters,
-                         which read q once and combine in shared memory. The plan takes the smallest cluster
-                         of 2, 4 and 8 blocks (launch[0].cluster[2]) that stays within 5 % (for the 16 chunks
-                         4, with 2.6 %), or else the one with the least traffic, and none that gives a
-                         multiprocessor over an eighth more keys. PTXK_FLASH_CLUSTER_... overrides the plan. A
-                         sequence in one cluster has no workspace.
+                         has one. 4096 keys with GQA 8 in 16 chunks cost 10 %, in the L2 cache; DRAM is read
+                         once, for K, V and q. From sm_90 on (shape.cluster) blocks form clusters, which read
+                         q once and combine in shared memory. The plan takes the smallest cluster of 2, 4 or 8
+                         blocks (launch[0].cluster[2]) that stays within 5 % (in the example 4, with 2.6 %),
+                         or else the one with the least traffic. It skips sizes that give the busiest
+                         multiprocessor over an eighth more keys than without clusters. The _CLUSTER_ flags
+                         override the plan. Where each sequence has one cluster there is no workspace.
      large V             f16: no sum overflows f32. f32 and bf16: weights are at most 2^-32, so that 2^31 of
-                         the largest values do not overflow. Results are right to 3.4028e38; rounding may
+                         the largest values do not overflow. Results are correct to 3.4028e38; rounding may
                          make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
                          addition.
-     length 0            zeros, lse -inf, or the sink; that sequence's cache pointers are not read
-     length < queries    the queries before the sequence see nothing: zeros, lse -inf; those of a tree see the
-                         keys that there are and their masks name
+     length 0            zeros, lse -inf (with sinks: the sink); the sequence's cache pointers are not read
+     length < queries    a query at a negative position sees no key: zeros, lse -inf; in a tree it sees the
+                         existing keys that its mask names
      length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
-                         are right. The same holds for length > max_pages * page_size.
-     page past the pool  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
+                         are correct. The same holds for length > max_pages * page_size.
+     page >= pool_pages  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
                          it; nothing is read or appended there
-     length > max_len    right, up to max_seq: max_len only sets the number of splits
-     score past f32      infinite, with its sign
+     length > max_len    correct, up to max_seq: max_len only sets the number of splits
+     score overflows f32 infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
      prior_lse, sinks    -inf: prior or sink has no weight. +inf: it has all, or half where lse is +inf
                          without it. Beyond 2.35e38 they count as infinite. NaN: NaN in that output and lse.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
-                         gives NaN, and with several queries or a window also that of a key that only other
-                         queries see.
+                         gives NaN; with several queries or a window, even in a query that does not see its
+                         key, if another query does.
 
    Element offsets are 64-bit: caches may have more than 2^32 elements. The first plan.zero_bytes of the
    workspace are counters. Each launch leaves them 0; after a failed launch they must be cleared. Launches
    that may run at the same time need separate workspaces. */
 
-/* Flags. The four _CLUSTER_ values are numbers, not bits. */
+/* Flags. The four _CLUSTER_ constants are values of one field, not bits: give one at most. */
 enum {
     PTXK_FLASH_LSE = 1,       /* writes lse */
     PTXK_FLASH_SCALAR = 2,    /* the scalar variant on every target */
     PTXK_FLASH_CLUSTER_1 = 4, /* no clusters */
-    PTXK_FLASH_CLUSTER_2 = 8, /* clusters of so many blocks, instead of the plan's choice */
+    PTXK_FLASH_CLUSTER_2 = 8, /* clusters of 2 (4, 8) blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
     PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
-    PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
-    PTXK_FLASH_PRIOR = 128,    /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree; window must be 0 */
+    PTXK_FLASH_PRIOR = 128,    /* merges results of attention to other keys: see args.prior */
     PTXK_FLASH_SINK = 256      /* each head has one more score, without a value: see args.sinks */
 };
 
-/* What is compiled into the code. There is no padding: the bytes can serve as a key. */
+/* What is compiled into the code. There is no padding: the bytes can serve as a key of a kernel cache. */
 typedef struct ptxk_flash_decode_desc {
     uint32_t heads;       /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;    /* at least 1 */
@@ -352,28 +356,27 @@ typedef struct ptxk_flash_decode_desc {
     uint32_t q_type;      /* of q: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t out_type;    /* of out: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t queries;     /* new tokens of each sequence, 1 ... 8 */
-    uint32_t window;      /* keys that a query sees, its own the last; 0: all */
+    uint32_t window;      /* a query sees only this many latest keys, its own included; 0: all */
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
-    uint32_t append_type; /* of the new rows k and v; 0: none are appended */
+    uint32_t append_type; /* type of the new rows k and v to append; 0: no rows are appended */
     uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR | _SINK */
 } ptxk_flash_decode_desc;
 
-/* What a plan is made for. */
 typedef struct ptxk_flash_decode_shape {
     uint32_t batch;    /* sequences, at most 65535 */
     uint32_t max_len;  /* longest length to plan for, sets the number of splits; 0: max_seq */
     uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, 1 to 2^24 */
-    uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
+    uint32_t cluster;  /* largest cluster, in blocks: 8 if the module's target is sm_90 or later, else 0 */
     ptx_target target; /* of the module; 0: PTX_SM(75) */
 } ptxk_flash_decode_shape;
 
-/* A length counts the new tokens: n queries stand at positions length - n ... length - 1. */
+/* A length includes the new tokens: n queries have positions length - n ... length - 1. */
 typedef struct ptxk_flash_decode_args {
     uint64_t q;           /* q_type [batch, queries, heads, head_dim], 16-byte aligned */
     uint64_t k_caches;    /* u64 [batch]: addresses of the caches, 16-byte aligned, kv_type. Paged: the */
-    uint64_t v_caches;    /* pool itself, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
+    uint64_t v_caches;    /* pool, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
                           /* PTXK_FLASH_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
     uint64_t lengths;     /* u32 [batch], each at most max_seq; 0: every sequence has `length` */
     uint64_t out;         /* out_type [batch, queries, heads, head_dim], 16-byte aligned */
@@ -387,11 +390,11 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
     uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
-    uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: out of attention to */
-    uint64_t prior_lse;   /* keys that are not in the caches, and its lse, f32 [heads, batch, queries]. out */
-                          /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
-    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
-                             bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
+    uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: output of attention to */
+    uint64_t prior_lse;   /* other keys, and its lse, f32 [heads, batch, queries]. out and lse are then */
+                          /* those of all keys together. Ignored without PTXK_FLASH_PRIOR */
+    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (also for
+                             j = t), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
     uint64_t sinks;       /* f32 [heads]; ignored without PTXK_FLASH_SINK */
 } ptxk_flash_decode_args;
 
@@ -402,43 +405,44 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                                            const ptxk_flash_decode_shape *shape, ptx_plan *plan,
                                            ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. Strides must be whole vectors of 16 bytes and keep rows apart. */
+/* Tests arguments: see FUNCTIONS. Strides must be multiples of 16 bytes, and rows must not overlap. */
 PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why);
-/* Lower bound of the traffic for lengths[batch] in host memory: K, V, q and out once. 0 for a bad desc. */
+/* Lower bound of the traffic for lengths[batch], in host memory: K, V, q and out once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, const uint32_t *lengths,
                                             uint32_t batch);
-/* Keys of a chunk of a sequence of that length, as the kernel computes it. splits: plan.launch[0].grid[2]. 0
-   for a bad desc or splits 0. */
+/* Keys in a chunk of a sequence of `length` keys, as the kernel computes it. splits: plan.launch[0].grid[2].
+   0 for a bad desc or splits 0. */
 PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
                                             uint32_t splits);
 
 /* ======== kv_scatter ====================================================================================
 
-   Writes K and V of new tokens into the caches: row (h, position of token t) of the cache of t's sequence
-   becomes k[t,h,:], converted to the cache's type. A cache is [kv_heads, max_seq, d], or any layout with a
-   head stride and a row stride, or paged: pages of page_size positions, each [kv_heads, page_size, d] or
-   [page_size, kv_heads, d], found through a block table.
+   Writes K and V of new tokens into the caches: in the cache of token t's sequence, the row of head h and of
+   t's position becomes k[t,h,:], converted to the cache's type. A cache is [kv_heads, max_seq, d], or any
+   layout with a head stride and a row stride, or paged: pages of page_size positions, each [kv_heads,
+   page_size, d] or [page_size, kv_heads, d], found through a block table.
 
      position >= max_seq, page past the block table or the pool, sequence >= batch
                          nothing is written for that token
      conversion          to nearest even; a value past f16's range becomes infinite; NaN stays NaN
-     8-bit caches        PTX_E4M3: a byte b stands for b * factor, where factor, positive, is one f32 for each
-                         KV head (none: 1), as k_scale and v_scale of vLLM, SGLang and FlashInfer; a value x
-                         becomes x * (1 / factor), past 448 +-448; NaN stays NaN. PTXK_Q8_0: the numbers of
-                         GGUF's blocks, with bytes and factors in separate arrays, because blocks of 34 bytes
-                         cannot be copied in aligned pieces of 16: 32 values share an f16 factor, the largest
-                         size / 127, and a byte is x * (127 / the largest) to nearest even. A block with a NaN
-                         or infinite value is read as NaN; where the largest size passes 8.3e6 its factor is
-                         infinite, below 3.7e-6 it is 0. head_dim is a multiple of 16; of 32. Strides are
-                         multiples of 16; of the largest power of two to 256 that divides head_dim.
+     PTX_E4M3 caches     a byte b stands for b * factor. There is one positive f32 factor for each KV head
+                         (none: 1), as k_scale and v_scale of vLLM, SGLang and FlashInfer. A value x becomes
+                         x * (1 / factor), clamped to +-448; NaN stays NaN. head_dim and strides are multiples
+                         of 16.
+     PTXK_Q8_0 caches    the values of GGUF's blocks, with bytes and factors in separate arrays, because
+                         blocks of 34 bytes cannot be copied in aligned pieces of 16. 32 values share an f16
+                         factor, their largest |x| / 127; a byte is x * (127 / the largest |x|) to nearest
+                         even. A block with a NaN or infinite value is read as NaN; where the largest |x|
+                         passes 8.3e6 its factor is infinite, below 3.7e-6 it is 0. head_dim is a multiple of
+                         32, strides of the largest power of two up to 256 that divides head_dim.
      two tokens with the same sequence and position
                          either may win */
 
 /* Flags. */
 enum {
     PTXK_SCATTER_PAGE_ROWS = 1, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
-    PTXK_SCATTER_SINGLE = 2     /* writes K or V only, given as k and k_caches */
+    PTXK_SCATTER_SINGLE = 2     /* writes one tensor, K or V, given as k and k_caches */
 };
 
 /* What is compiled into the code. */
@@ -455,9 +459,9 @@ typedef struct ptxk_kv_scatter_shape {
     uint32_t tokens;
 } ptxk_kv_scatter_shape;
 
-/* Addresses are 16-byte aligned, those of u32 and u64 arrays to their element. Token t belongs to sequence
-   sequences[t], or t * sequence_step where that array is absent, and has position positions[t], or position +
-   t * position_step. Steps 1 and 0: one token for each sequence of a batch; 0 and 1: a prompt. */
+/* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Token t belongs to sequence
+   sequences[t], and has position positions[t]. Where these arrays are absent: sequence t * sequence_step,
+   position + t * position_step. Steps 1 and 0: one token for each sequence of a batch; 0 and 1: a prompt. */
 typedef struct ptxk_kv_scatter_args {
     uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim]; v is ignored with _SINGLE */
     uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches. Paged: the pool itself,
@@ -482,8 +486,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
                                          const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
                                          ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. Strides must be whole vectors and keep rows apart; positions and offsets
-   must not wrap. */
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors, and rows must not overlap; positions and
+   offsets must not overflow. */
 PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
                                           ptxk_message *why);
 
