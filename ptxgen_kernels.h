@@ -391,8 +391,8 @@ typedef struct ptxk_flash_decode_args {
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
     uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
     uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: output of attention to */
-    uint64_t prior_lse;   /* other keys, and its lse, f32 [heads, batch, queries]. out and lse are then */
-                          /* those of all keys together. Ignored without PTXK_FLASH_PRIOR */
+    uint64_t prior_lse;   /* keys outside the caches, and its lse, f32 [heads, batch, queries]. out and lse */
+                          /* are then those of all keys together. Ignored without PTXK_FLASH_PRIOR */
     uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (also for
                              j = t), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
     uint64_t sinks;       /* f32 [heads]; ignored without PTXK_FLASH_SINK */
@@ -502,29 +502,29 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
-   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's; one of
-   +inf has all the weight. With PTXK_PREFILL_TREE, query i sees the keys j < kv_len - q_len and those behind
-   them that a mask names: drafts that are a tree, each with its ancestors.
+   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks work as in flash_decode; a
+   sink of +inf has all the weight. PTXK_PREFILL_TREE: the queries are a tree of drafts. Query i sees the keys
+   j < kv_len - q_len, and those later keys that its mask names: its ancestors and itself.
 
-     precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
-                         f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
-                         inputs run on tf32, which has f32's range: as the sum of two tf32 numbers with
-                         PTXK_PREFILL_EXACT (error 2^-18 of each product), as one with PTXK_PREFILL_FAST
+     precision           f16 and bf16: exact products, f32 sums; softmax weights are rounded to the type
+                         (2^-11, 2^-8; f16 weights below 2^-29 of the largest: 2^-40 of it) before the product
+                         with v. f32 inputs run as tf32, which has f32's range: as a sum of two tf32 numbers
+                         with PTXK_PREFILL_EXACT (error 2^-18 of each product), as one with PTXK_PREFILL_FAST
                          (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
                          rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
                          keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
-     e4m3                a byte b stands for b * factor. Sums of q k and of a tile's weights times v keep 13
-                         bits, as the chip adds them (2^-13 of the largest term for each 32 terms); tiles are
+     e4m3                a byte b stands for b * factor. The tensor cores keep 13 bits of the sums of q k and
+                         of a tile's weights times v (2^-13 of the largest term for each 32 terms); tiles are
                          added in f32. Weights are rounded to e4m3 (2^-4; below 2^-14 of the largest: 2^-18 of
                          it).
      kv_type             8-bit K and V (see kv_scatter) are converted to `type` in shared memory: e4m3
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
-     soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
-     no key seen, kv_len 0   zeros; lse is -inf, or the sink
+     soft cap            a score x becomes cap tanh(x / cap), before the mask; the error of tanh is 2^-20
+     no key seen, kv_len 0   zeros; lse is -inf (with sinks: the sink)
      score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
                          2^100 before the scale (less where the scale passes 2^26) counts as infinite. With a
-                         cap both are the cap's ends.
+                         soft cap they become -cap and cap.
      score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
                          matter
      weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen
@@ -536,15 +536,16 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
      cumulative lengths  A sequence with more than q_len queries: nothing is written for it. More than kv_len
                          keys, or fewer than 0: NaN in its output; k and v are not accessed.
      pages               cu_kv only gives the number of keys of each sequence. More than max_pages * page_size
-                         keys: NaN in its output. A page past the pool, where a key would be read: NaN in the
+                         keys: NaN in its output. A page >= pool_pages, where a key would be read: NaN in the
                          output of the blocks that find it; nothing is read there. A tile of keys lies in one
                          page: pages of 16 positions cost more barriers than those of 64 or more.
 
    out may be q itself with the same strides and type. No other memory may overlap what is written.
 
-   For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
-   turns, and a third that copies. Where an even number of heads shares k and v and d is 65 ... 128 or above
-   192, two blocks are a cluster and copy for each other. Launches need the plan's tensor maps. */
+   For PTX_SM_A(90), f16 and bf16 run on wgmma. Two warpgroups with 64 queries each compute softmax weights in
+   turns; a third warpgroup copies k and v. Where an even number of heads shares k and v and d is 65 ... 128
+   or above 192, two blocks form a cluster, and each copies half of k and v to both. Launches need the plan's
+   tensor maps. */
 
 /* Flags, and precision. */
 enum {
@@ -579,17 +580,17 @@ typedef struct ptxk_flash_prefill_shape {
     uint32_t kv_len;   /* keys, likewise */
     uint32_t q_total;  /* queries of all sequences, for cumulative lengths; 0: batch * q_len */
     uint32_t kv_total; /* keys of all sequences, likewise */
-    ptx_target target; /* of the module; all but PTX_SM_A(90) have the same plan, as has 0 */
+    ptx_target target; /* of the module; the plan for PTX_SM_A(90) differs, all others (and 0) share one */
 } ptxk_flash_prefill_shape;
 
 /* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
    sequence b lies at b * batch_stride + i * row_stride + h * head_stride + e; with cumulative
    lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16
-   bytes. They describe [batch, seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row.
+   bytes. They can describe [batch, seq, heads, d], [batch, heads, seq, d], or q, k and v packed into one row.
    Strides of K and V may be 0. Paged, k and v are pools, type [pool_pages, kv_heads, page_size, head_dim] or,
    with PTXK_PREFILL_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim]; their strides are ignored. */
 typedef struct ptxk_flash_prefill_args {
-    uint64_t q, k, v, out;  /* of heads, kv_heads, kv_heads, heads heads */
+    uint64_t q, k, v, out;  /* q and out have `heads` heads, k and v `kv_heads` */
     uint64_t lse;           /* f32; ignored without PTXK_PREFILL_LSE */
     uint64_t cu_q, cu_kv;   /* u32 [batch + 1], cumulative lengths: first row of each sequence, and the end;
                                0: every sequence has q_len, kv_len rows, batch_stride apart */
@@ -604,11 +605,11 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
                                                    head_dim / 32 in the place of head_dim and strides / 32.
-                                                   q, too, in e4m3: k_factors f32 [heads], q's times k's */
+                                                   type e4m3: k_factors f32 [heads], q's factor times k's */
     uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
     uint64_t tree; /* u32 [batch, q_len, ceil(q_len / 32)], with cumulative lengths [rows, ceil(q_len / 32)]:
-                      a query sees key kv_len - q_len + j (the lengths are its sequence's) if bit j % 32 of
-                      word j / 32 of its row is 1 (its own bit too); ignored without PTXK_PREFILL_TREE */
+                      a query sees key kv_len - q_len + j (with its sequence's lengths) if bit j % 32 of word
+                      j / 32 of its row is 1 (also for its own key); ignored without PTXK_PREFILL_TREE */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -618,8 +619,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
 PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
                                             const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
                                             ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. Strides must be whole vectors, not too large, and keep rows of out apart.
-   Cumulative lengths lie in device memory and are not tested. */
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors and not too large; rows of out must not
+   overlap. Cumulative lengths lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
                                              const ptxk_flash_prefill_args *args, ptxk_message *why);
 /* Fills in the strides of packed tensors: [batch, len, heads, d], or, with cumulative lengths, [total, heads,
@@ -635,29 +636,29 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
      s[b,t,h,i]   = scale (q[b,t,h,:] . c[b,i,:] + q_rope[b,t,h,:] . r[b,i,:])
      out[b,t,h,:] = sum_i softmax_i(s[b,t,h,i]) c[b,i,:]
 
-   c[i], the latent of token i, is key and value of all heads; r[i] is the rotated part of its key. q has been
-   multiplied by W_k of its head; out is yet to be multiplied by W_v of its head (both products: gemm with
-   PTXK_GEMM_GROUPED, a group for each head). Query t of n stands at position p = lengths[b] - n + t and sees
-   the tokens i <= p. n is an argument: 1 for a step, more for drafts, and for prompts.
+   c[i], the latent of token i, is key and value of all heads; r[i] is the rotated part of its key. The caller
+   multiplies q by W_k of its head before, and out by W_v of its head afterwards (both products: gemm with
+   PTXK_GEMM_GROUPED, a group for each head). Query t of n has position p = lengths[b] - n + t and sees the
+   tokens i <= p. n is an argument: 1 for a decoding step, more for drafts and prompts.
 
-   The pairs of query and head, t * heads + h, are the rows of products on tensor cores: `tile` of them share
-   what a block reads. Blocks take chunks of a sequence; where there are several chunks, a second launch
-   combines them, a block for each row, in their order: the same bits in every run.
+   The pairs of query and head, t * heads + h, are the rows of products on tensor cores: a block reads c and r
+   once for `tile` of them. Blocks take chunks of a sequence; where there are several chunks, a second launch
+   combines them in their order, a block for each row: the same bits in every run.
 
      targets             bf16 from sm_80 on. Where shared memory has 99 KB or less (sm_75, sm_86, sm_89, from
                          sm_120 on), tiles of 16, whatever the description asks for.
      precision           exact products, f32 sums; q is rounded to kv_type (8-bit caches: f16), and so are
                          weights (2^-11, bf16 2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it).
-                         Chunks: 2^-20 of an element for each.
+                         Each chunk adds an error of 2^-20 of an element.
      8-bit caches        c and r (see kv_scatter, of one head) are converted to f16 in shared memory: e4m3
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
      lse                 log sum_i exp(s_i), natural. The error is at most the largest error of a score, plus
                          2^-22 for each key, plus 2^-20 (1 + |lse|).
-     length 0            zeros, lse -inf; so for queries before the sequence (length < n)
+     length 0            zeros, lse -inf; the same for queries at negative positions (length < n)
      length > max_seq, or max_pages * page_size
                          NaN in that sequence's output; its cache is not read
-     page past the pool  where a key would be read: NaN in the output of the blocks that find it
+     page >= pool_pages  where a key would be read: NaN in the output of the blocks that find it
      score -inf          weight 0. A score that is NaN or +inf: NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in c is NaN. This includes tokens that other
                          queries of the launch see
@@ -674,12 +675,12 @@ typedef struct ptxk_flash_mla_desc {
     uint32_t tile;      /* at most: 16, 32 or 64; see ptxk_flash_mla_tile */
     uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t flags;     /* PTXK_MLA_LSE */
-    float scale;        /* 0: 1. Models divide by the root of a head's elements before the absorption */
+    float scale;        /* 0: 1. Models use 1 / sqrt(elements of a head before the absorption) */
 } ptxk_flash_mla_desc;
 
 typedef struct ptxk_flash_mla_shape {
     uint32_t batch;    /* sequences, at most 65535 */
-    uint32_t queries;  /* new tokens of each; with heads at most 2^30 pairs */
+    uint32_t queries;  /* new tokens of each; queries * heads at most 2^30 */
     uint32_t max_len;  /* longest length to plan for, sets the number of chunks; 0: max_seq */
     uint32_t max_seq;  /* positions of a cache, at most 2^30 */
     uint32_t sm_count; /* multiprocessors of the device, 1 to 2^24 */
@@ -688,8 +689,8 @@ typedef struct ptxk_flash_mla_shape {
 
 /* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Strides are in elements, below
    2^32, and multiples of 16 bytes; element e of head h of query t of sequence b lies at (b * queries + t) *
-   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. q8_0:
-   c_stride and r_stride are multiples of latent and rope, or of 256. */
+   row_stride + h * head_stride + e. Where c and r lie side by side in the rows of one cache, c_caches and
+   r_caches both point into it. q8_0: c_stride and r_stride are multiples of latent and rope, or of 256. */
 typedef struct ptxk_flash_mla_args {
     uint64_t q, q_rope, out;
     uint64_t q_row_stride, q_head_stride;       /* both 0: heads * latent and latent */
@@ -698,7 +699,7 @@ typedef struct ptxk_flash_mla_args {
     uint64_t c_caches, r_caches; /* u64 [batch]: addresses of the caches. Paged: the pools, kv_type
                                     [pool_pages, page_size, latent], [pool_pages, page_size, rope] */
     uint64_t c_stride, r_stride; /* from position to position; 0: latent, rope */
-    uint64_t lengths;     /* u32 [batch], with the new tokens; 0: every sequence has `length` */
+    uint64_t lengths;     /* u32 [batch], the new tokens included; 0: every sequence has `length` */
     uint64_t block_table; /* paged: u32 [batch, max_pages], page numbers in the pools */
     uint64_t lse;         /* f32 [batch, queries, heads]; ignored without PTXK_MLA_LSE */
     uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
@@ -709,7 +710,7 @@ typedef struct ptxk_flash_mla_args {
                                          latent / 32, rope / 32 in the place of latent, rope, strides / 32 */
 } ptxk_flash_mla_args;
 
-/* The tile that suits so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
+/* The tile for so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
 PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries);
 /* Appends the two entries (attend, combine). desc: a ptxk_flash_mla_desc. */
 #define ptxk_flash_mla_emit(m, desc) ptxk_flash_mla_emit_((m), PTX__AT, (desc))
@@ -728,19 +729,19 @@ PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const 
      y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r])
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMV_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. For
-   quantised weights x is quantised too, to groups of 32 integers with a common factor; plain weights are
-   multiplied by f32. There are three launches. The first quantises x, once for all rows. The blocks of the
-   second take slices of K, with rows handed out in strides. The third adds the slices, where K has several.
-   Integer products are exact and f32 sums have a fixed order: the same bits in every run. W is read once.
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. For quantised weights x is
+   quantised too, to groups of 32 integers with a common factor; plain weights are multiplied by f32. The
+   first launch quantises x, once for all rows. In the second each block takes one slice of K, and rows at a
+   fixed stride. A third, where K has several slices, adds their results. Integer products are exact and f32
+   sums have a fixed order: the same bits in every run. W is read once.
 
-     several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
-                         and V. Each has its format (all quantised, or all plain), rows, bias and y. A
-                         residual needs a single y: one matrix, or SwiGLU.
+     several matrices    second and third: up to three matrices with the same x in the same launches, such as
+                         Q, K and V. Each has its own format (all quantised, or all plain), rows, bias and y.
+                         A residual needs a single y: one matrix, or SwiGLU.
      PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's factor and the
                          biases apply to g and u
-     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
-                         With several matrices, of the largest unit.
+     k                   a multiple of the format's unit: its block (MXFP4: two blocks); 8 for plain weights.
+                         With several matrices: of the largest unit.
      precision           PTXK_GEMV_EXACT: x in 16 bits (two planes of 8), error at most amax / 65278 for each
                          element of a group; by Cauchy and Schwarz at most sqrt(32) / 65278 = 8.7e-5 of
                          |W| |x| (one large x in each group), typically 1e-5. PTXK_GEMV_FAST: 8 bits, amax /
@@ -752,7 +753,7 @@ PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const 
      |x| below 2^-100    counts as 0 where all of a group of 32 is that small. Plain weights: no such limit.
      alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of many formats are only
                          2-byte aligned: they are copied to shared memory in chunks of 16 bytes. Nothing
-                         outside the tensor is read, nothing needs repacking.
+                         outside the tensor is read; weights need no repacking.
 
    y may be the residual itself. No other memory that is read may overlap what is written. */
 
@@ -766,14 +767,14 @@ enum {
     PTXK_GEMV_SWIGLU = 16
 };
 
-/* What is compiled into the code. n and k are not: one kernel serves all layers. */
+/* What is compiled into the code, without n and k: one kernel serves all layers. */
 typedef struct ptxk_gemv_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t columns;     /* 1 ... 8 */
     uint32_t precision;   /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t output_type; /* of y and of the residual: PTX_F32 or PTX_F16 */
     uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix (with SwiGLU: up); 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemv_desc;
 
@@ -785,7 +786,7 @@ typedef struct ptxk_gemv_shape {
     uint32_t third_n;   /* rows of the third matrix, at least 1 */
 } ptxk_gemv_shape;
 
-/* The second or third matrix: as the fields of the same names below. */
+/* The second or third matrix: fields as those of the same names in ptxk_gemv_args. */
 typedef struct ptxk_gemv_more {
     uint64_t weights, bias, y;
     uint32_t n, reserved;
@@ -824,56 +825,60 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMM_NORM, else 1
 
    W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS; or its elements are bytes,
-   PTX_E4M3, PTX_E5M2 or PTX_S8, times factors. Tensor cores multiply: rows of W are the rows of a product of
-   16 by 8, rows of x its columns. There are two launches. The first scales x and splits each element into
-   16-bit numbers, in the order of the second. Its tiles are rows of W by rows of x. Each block of the second
-   takes as many steps of K as the others: tiles, or parts of them. The last block of a tile to finish adds
-   its parts, in their order: the same bits in every run.
+   PTX_E4M3, PTX_E5M2 or PTX_S8, times factors. There are two launches. The first scales x and splits each
+   element into 16-bit numbers, in the order in which the second reads them. The second multiplies on tensor
+   cores, in tiles of rows of W by rows of x (each mma is 16 by 8: rows of W are its rows, rows of x its
+   columns). All blocks take the same number of steps along K: tiles, or parts of tiles. The last block to
+   finish a tile adds its parts in their order: the same bits in every run.
 
-     several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
-                         and V. Each has its format, rows, bias and y. A residual needs a single y: one
-                         matrix, or a gated pair.
+     several matrices    second and third: up to three matrices with the same x in the same launches, such as
+                         Q, K and V. Each has its own format, rows, bias and y. A residual needs a single y:
+                         one matrix, or a gated pair.
      PTXK_GEMM_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
      PTXK_GEMM_CLAMPED   activation. CLAMPED: PTXK_SWIGLU_CLAMPED of activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
-                         of them: the last tile is padded. Where registers are few for a format, a target or
-                         a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
-                         unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
-                         on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
-                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply: tiles of 64 and 128
-                         columns of all quantised formats (not IQ4_XS, EXACT), of 256 of these five, FAST.
-     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights, 16
-                         for bytes. With several matrices, of the largest unit.
+                         of them: the last tile is padded. Where a format, a target or a gated pair of two
+                         formats leaves too few registers, tiles have fewer columns, down to 8. Tiles of 128
+                         columns unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K,
+                         from sm_80 on; with EXACT not on sm_86, sm_89 and from sm_120 on, which have too
+                         little of it. 256: Q4_K, FAST, sm_90 to sm_110. sm_90a uses wgmma for tiles of 64 and
+                         128 columns of all quantised formats (not IQ4_XS with EXACT), and for tiles of 256 of
+                         these five formats with FAST.
+     k                   a multiple of the format's unit: its block (MXFP4: two blocks); 8 for plain weights,
+                         16 for bytes. With several matrices: of the largest unit.
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
                          sums of 128 products.
-     precision           Quantised weights are multiplied exactly: as integers times the scale of their
-                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others, Q6_K where columns are
-                         few), in f16; the factor of a block is applied to f32 sums of 256 (32, 16)
-                         products. x is scaled by a power of two for each row, and becomes two f16 numbers
-                         (PTXK_GEMM_EXACT: error 2^-22 of an element and 2^-39 of the row's largest) or one
-                         (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K weights, from 16 columns on, 2^-11). f16 and bf16
-                         weights and bytes are exact; so is x of the same type without gamma. With bf16
-                         weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32 weights and x
-                         become sums of two tf32 numbers, less the product of the smaller ones (2^-19 of a
-                         product), FAST one (2^-10). Sums of a unit of 256 values (bytes 128, f16, bf16 64,
-                         f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum of |w x|
-                         of the unit at most, where integers' offsets and minima count as products of their
-                         own, and, where columns are few, integers as 1024 (Q4_0 64, TQ 4): one large x costs
-                         those beside it bits. By the arithmetic of chips, on random data, of the length of
-                         W's row times that of x: below 2e-6; FAST below 1e-4 from K = 1024 on.
-     many columns        Where weights are unpacked into shared memory or warpgroups multiply, FAST rounds
-                         them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
+     precision           Quantised weights are multiplied exactly, in f16: as integers times the scale of
+                         their sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others; Q6_K where columns
+                         are few). The factor of a block multiplies f32 sums of 256 (32, 16) products. x is
+                         scaled by a power of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT:
+                         error 2^-22 of an element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST:
+                         2^-11, 2^-28; Q6_K weights, from 16 columns on, 2^-11). f16 and bf16 weights and
+                         bytes are exact; so is x of the same type without gamma. With bf16 weights x becomes
+                         three bf16 numbers (2^-24), FAST two (2^-16). f32 weights and x become sums of two
+                         tf32 numbers, without the product of the smaller ones (2^-19 of a product), FAST one
+                         (2^-10).
+     sums                are formed over units of 256 values (bytes 128; f16, bf16 64; f32 32), in at most 64
+                         tensor core steps. A step adds an error of at most 19 2^-24 of the unit's sum of
+                         |w x|, in which offsets and minima of integers count as products of their own, and,
+                         where columns are few, integers as 1024 (Q4_0 64, TQ 4): one large x costs its
+                         neighbours precision. With the rounding of real chips, on random data, the error
+                         relative to the norm of W's row times that of x is below 2e-6; FAST below 1e-4 from
+                         K = 1024 on.
+     many columns        Where weights are unpacked into shared memory or wgmma runs, FAST rounds weights,
+                         scaled by a power of two for each row, to f16: by at most 3 2^-11 of the sum of a
                          weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
-                         sums are of a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
+                         sums run over a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
                          (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor). With
-                         warpgroups so do other formats with a factor for 32 values and no scales, FAST one;
-                         the rest are exact.
-     sm_75               bf16 and f32 weights times a power of two for a unit of a row become f16 numbers, one
-                         or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
+                         wgmma the other formats with a factor for 32 values and no scales do so, too (FAST:
+                         one); the rest are exact.
+     sm_75               bf16 and f32 weights, scaled by a power of two for each unit of a row, become one f16
+                         number, f32 with EXACT two; x is split as for quantised weights. The weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
-     x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
-                         squares, overflows f32; with quantised weights it may be from |x * gamma| = 2^117 on
+     x NaN or infinite   NaN in every output of that row of x. The same holds where x * gamma, or with NORM
+                         the sum of squares, overflows f32; with quantised weights perhaps from |x * gamma| =
+                         2^117 on.
      factor NaN, inf     NaN or inf in that row of W only; MXFP4's factors from 2^113 on count as inf. As in
                          GGUF files NVFP4's 127 is 0. Before sm_89 e4m3's 127, NaN, is 480.
      all x 0             0 (+ bias, + residual), with eps 0 too
@@ -884,11 +889,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          groups that have rows are read. Rows of y that are in no group are not written.
      alignment           as in gemv
 
-   Traffic: W is read once for each tile of columns, from L2 but the first time; x, prepared, once for each
-   tile of rows of W, from L2. The first plan.zero_bytes of the workspace are counters. Each launch leaves
-   them 0; a launch with another m, n or k has its own number of them, and other memory behind. Launches that
-   may run at the same time need separate workspaces. y may be the residual itself. No other memory that is
-   read may overlap what is written. */
+   Traffic: W is read once for each tile of columns, after the first time from L2; the prepared x is read once
+   for each tile of rows of W, from L2. The first plan.zero_bytes of the workspace are counters. Each launch
+   leaves them 0. The number of counters depends on m, n and k, and other data follows them: clear them before
+   a launch with another shape. Launches that may run at the same time need separate workspaces. y may be the
+   residual itself. No other memory that is read may overlap what is written. */
 
 /* Precision of x and of f32 weights; flags. */
 enum { PTXK_GEMM_EXACT = 0, PTXK_GEMM_FAST = 1 };
@@ -903,7 +908,7 @@ enum {
     PTXK_GEMM_CLAMPED = 128
 };
 
-/* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
+/* What is compiled into the code, without m, n and k: one kernel serves all layers. */
 typedef struct ptxk_gemm_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t x_type;      /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
@@ -911,14 +916,13 @@ typedef struct ptxk_gemm_desc {
     uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, in a gated pair of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix (in a gated pair: up); 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
     uint32_t factors;     /* of all matrices of bytes: PTXK_FACTORS_NONE, _TENSOR, _ROW, _BLOCK, _SQUARE */
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;        /* rows of x and of y, at most 2^22; 0: no launches. With GROUPED rows of y, of all
-                           groups */
+    uint32_t m;        /* rows of x and of y (GROUPED: rows of y of all groups), at most 2^22; 0: no launch */
     uint32_t n;        /* rows of W, at most 2^26; all tiles together have fewer than 2^31 steps of K */
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
@@ -950,31 +954,31 @@ typedef struct ptxk_gemm_args {
     float eps;                /* of the norm: 0 or more, finite */
     uint32_t reserved;        /* 0 */
     /* GROUPED; else ignored: */
-    uint64_t offsets;         /* u32 [groups + 1], 4-byte aligned: group i has rows offsets[i] to
-                                 offsets[i + 1] - 1 of y, those below m; none unless the second is larger. A
-                                 row must not be in two groups */
-    uint64_t x_rows;          /* u32 [m], 4-byte aligned: the row of x for each row of y; from x_count on, a
-                                 row of zeros. 0: the same row */
+    uint64_t offsets;         /* u32 [groups + 1], 4-byte aligned: group i has those of the rows offsets[i]
+                                 to offsets[i + 1] - 1 of y that are below m; none if offsets[i + 1] <=
+                                 offsets[i]. A row must not be in two groups */
+    uint64_t x_rows;          /* u32 [m], 4-byte aligned: the row of x for each row of y; a number >= x_count
+                                 is a row of zeros. Address 0: row i of y has row i of x */
     uint64_t group_stride[3]; /* of each matrix: bytes from the weights of a group to those of the next, a
                                  multiple of 16; 0: the rows of all groups lie one after the other */
     uint32_t groups;          /* as in the shape */
     uint32_t x_count;         /* rows of x; 0: m */
     /* Matrices of bytes; else ignored: */
-    uint64_t factors[3]; /* f32, 4-byte aligned: as in matmul, with n for m; with GROUPED those of a group
-                            after the other */
+    uint64_t factors[3]; /* f32, 4-byte aligned: as in matmul, with n for m; with GROUPED one group after
+                            the other */
 } ptxk_gemm_args;
 
-/* The tile that suits m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
+/* The columns of a tile for m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
 /* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
 #define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches. min_bytes: weights, x, gamma, biases, residual and y once; weights and biases of as many
-   groups as may have rows. */
+/* Two launches. min_bytes: weights, x, gamma, biases, residual and y once; with GROUPED the weights and
+   biases of as many groups as may have rows. */
 PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. Target and multiprocessors are not among them: no target's workspace is
-   smaller than what this takes for overlaps; plan.workspace_bytes may be larger. */
+/* Tests arguments: see FUNCTIONS. They do not name the target and the multiprocessors: the test of overlaps
+   takes the smallest workspace of any target, and plan.workspace_bytes may be larger. */
 PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
                                     ptxk_message *why);
 
@@ -985,56 +989,57 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
      D[i,j] = act(alpha fa[i] fb[j] sum_x op(A)[i,x] op(B)[x,j] + beta C[i,j] + bias[j])
 
    op(A) is A, [m,k], or with PTXK_MATMUL_TRANS_A the transpose of A, [k,m]. op(B) is B, [k,n], or with
-   PTXK_MATMUL_TRANS_B the transpose of B, [n,k], as the weights of a linear layer lie. m, n and k are any
-   from 0, read from the arguments. C may be D; with beta 0 it is not read, with alpha 0 A and B are not.
+   PTXK_MATMUL_TRANS_B the transpose of B, [n,k], which is the layout of a linear layer's weights. m, n and k
+   are arguments, from 0 on. C may be D; with beta 0 C is not read, with alpha 0 A and B are not.
 
    Tiles of 128 x 128 or 64 x 64; k through three or four stages of shared memory by cp.async (before sm_80
-   two, through registers); mma.sync on swizzled tiles; results in whole rows. For the tiles that are left
-   when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
+   two, through registers); mma.sync on swizzled tiles; results in whole rows. The tiles of the last,
+   incomplete round over the multiprocessors are divided along k into parts, and the last block to finish a
    tile adds their sums in order. There is one launch, and the same bits in every run.
 
-   A module for sm_90a has a second form: wgmma on tiles of 128 x 256, or 128 x 128 for few steps along k and
-   for sums that are added to others every 128 of k. Tensor maps copy them into four or six stages of shared
-   memory. A warpgroup copies, two multiply; blocks are persistent; two blocks, one below the other, share the
-   copies of B. f16 and bf16 with any transposes; f32 (FAST), e4m3, e5m2 and s8 (without factors that differ
-   along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
-   1. A plan of the first form suits such a module too.
+   A module for sm_90a has a second form: wgmma on tiles of 128 x 256, or of 128 x 128 where k is short or
+   wgmma's sums are added to f32 sums every 128 along k. Tensor maps copy A and B into four or six stages of
+   shared memory. One warpgroup copies, two multiply; blocks are persistent; the two blocks of a cluster have
+   tiles one below the other and share the copies of B. f16 and bf16 with any transposes; f32 (FAST), e4m3,
+   e5m2 and s8 (without factors that differ along k: k below 131072) with A as it is and B transposed. Where
+   shape.aligned is 1 the plan takes this form. A plan of the first form suits such a module too.
 
-   A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
-   below 131072 without factors that differ along k): tcgen05.mma on tiles of 128 x 256, with sums in tensor
-   memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
-   of a pair of blocks, each of which copies half of B. With factors that differ along k, half as wide.
+   A module for sm_100a or sm_103a also has a second form, for f16, bf16, e4m3, e5m2 and, on sm_100a, s8 (k
+   below 131072 without factors that differ along k): tcgen05.mma on tiles of 128 x 256. Tensor memory holds
+   the sums of two tiles, so that one is written while the next is multiplied. Or tiles of 256 x 256 of a pair
+   of blocks, each of which copies half of B. With factors that differ along k, tiles are half as wide.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
-                         From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
-     precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
+                         From sm_90 to sm_110 mma.sync takes e4m3 and e5m2 converted to f16.
+     precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores form them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
-                         n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
-                         chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
-                         through all of k where factors do not differ along it. s8: exact sums of 65536
-                         products, added in f32. f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each
-                         product; sums of 48 of k are added in f32. PTXK_MATMUL_FAST: one, factors rounded
-                         to 11 bits, 2^-10 of each product.
-     large f32           EXACT: a factor past 3.4019e38 keeps 11 bits. FAST: past 3.4020e38 it is infinite.
+                         n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits. Sums of
+                         these types are added to f32 sums every 128 along k, except those of tcgen05, which
+                         run over all of k unless factors differ along it. s8: exact sums of 65536 products,
+                         added in f32. f32, PTXK_MATMUL_EXACT: three tf32 products, error 2^-21 of each
+                         product; sums of 48 along k are added in f32. PTXK_MATMUL_FAST: one tf32 product,
+                         inputs rounded to 11 bits, 2^-10 of each product.
+     large f32           EXACT: an input past 3.4019e38 keeps 11 bits. FAST: past 3.4020e38 it is infinite.
      factors             f32, of A and of B: PTXK_FACTORS_... Those that differ along k, 8-bit types only,
                          multiply the sums of 128 products.
      bias                f32 [n], the same for all products of a batch
      activation          PTXK_MATMUL_RELU; _SILU: x / (1 + e^-x); _GELU by tanh. x -inf: 0, NaN, NaN
      out in f16          a value past f16's range becomes infinite
-     alignment           elements. The fast path needs addresses and leading dimensions of A and B in
+     alignment           to an element. The fast path needs addresses and leading dimensions of A and B in
                          multiples of 16 bytes, and rows of m (TRANS_A) or of n (without TRANS_B) elements in
-                         multiples of 16 bytes. It is chosen at run time. Other problems, 8-bit types with k
-                         across the rows in memory, and the last k % 32 (f32 16, 8-bit 64) are copied by
-                         elements. Results: 4 elements in an access where addresses, leading dimensions and n
-                         of C and D are multiples of 4 elements.
+                         multiples of 16 bytes. The kernel chooses it at run time. Other problems, 8-bit types
+                         with k across the rows in memory, and the last k % 32 (f32 16, 8-bit 64) are copied
+                         element by element. Results: 4 elements in an access where addresses, leading
+                         dimensions and n of C and D are multiples of 4 elements.
      batch               `batch` products of one size, a stride apart; stride 0: a matrix that all share
-     PTXK_MATMUL_GROUPED `batch` products of their own sizes, addresses and factors: experts, adapters. Their
-                         ptxk_matmul_group structs lie in device memory, so that other kernels may fill them.
-                         A fixed number of blocks walks the list; k is not divided. Groups with m or n of 0
-                         have no tiles; all tiles together are at most 2^31 - 1. alpha and beta are of args.
+     PTXK_MATMUL_GROUPED `batch` products with sizes, addresses and factors of their own: experts, adapters.
+                         Their ptxk_matmul_group structs lie in device memory, so that other kernels may fill
+                         them. A fixed number of blocks walks the list; k is not divided. Groups with m or n
+                         of 0 have no tiles; all tiles together are at most 2^31 - 1. alpha and beta are those
+                         of args.
 
-   No memory that is read may overlap D but C, and that must be D itself. */
+   No memory that is read may overlap D, except that C may be D itself. */
 
 /* Flags; precision of f32; activations; factors. */
 enum { PTXK_MATMUL_TRANS_A = 1, PTXK_MATMUL_TRANS_B = 2, PTXK_MATMUL_BIAS = 4, PTXK_MATMUL_GROUPED = 8 };
@@ -1059,14 +1064,14 @@ typedef struct ptxk_matmul_desc {
 } ptxk_matmul_desc;
 
 typedef struct ptxk_matmul_shape {
-    uint32_t m, n, k;  /* each at most 2^31 - 1; with GROUPED those of a usual group, to choose the tile */
+    uint32_t m, n, k;  /* each at most 2^31 - 1; with GROUPED those of a typical group, to choose the tile */
     uint32_t batch;    /* products, or groups; at most 2^31 - 1 tiles of 64 x 64 in all */
     uint32_t sm_count; /* multiprocessors of the device, 1 to 65536 */
-    ptx_target target; /* of the module; 0: PTX_SM(75), as there */
-    uint32_t aligned;  /* 1: addresses and strides are those of ptxk_matmul_aligned; 0: any */
+    ptx_target target; /* of the module; 0: PTX_SM(75), as in ptx_module_desc */
+    uint32_t aligned;  /* 1: ptxk_matmul_aligned() is 1 for all launches of the plan; 0: any arguments */
 } ptxk_matmul_shape;
 
-/* A product of a group. Fields as below, in the same order. */
+/* The product of one group. Fields as in ptxk_matmul_args. */
 typedef struct ptxk_matmul_group {
     uint64_t a, b, c, d, bias, a_factors, b_factors;
     uint32_t m, n, k, lda, ldb, ldc, ldd, reserved;
@@ -1096,9 +1101,10 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
-/* Whether tensor maps can describe the matrices, which the forms for sm_90a and sm_100a need: alpha is not 0;
+/* Whether tensor maps can describe the matrices, as the forms for sm_90a and sm_100a need: alpha is not 0;
    addresses of A, B and D, and of C where it is not 0, and their strides from row to row and from product to
-   product, below 2^38 elements, are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+   product are multiples of 16 bytes; the latter are below 2^38 elements; there are no groups. 0 for a bad
+   desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -1111,16 +1117,16 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * x / sqrt(mean x^2 + eps)
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
-   PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. PTXK_NORM_ADD adds the result to y[t,:]. f32 arithmetic in a fixed order. Rows to
-   16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
+   PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written to x, and
+   normalised as rounded. PTXK_NORM_ADD adds the result to y[t,:]. f32 arithmetic in a fixed order. Rows of up
+   to 16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
    PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (LayerNorm: beta)
 
-   y may be x, or with a residual the residual, where the types are equal, but not with PTXK_NORM_ADD. Nothing
-   else may overlap. */
+   y may be x (with PTXK_NORM_RESIDUAL also the residual) where the types are equal, but not with
+   PTXK_NORM_ADD. No other memory may overlap what is written. */
 
 /* Kinds, and flags. */
 enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
@@ -1147,7 +1153,7 @@ typedef struct ptxk_norm_shape {
 typedef struct ptxk_norm_args {
     uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
     uint64_t residual;    /* x_type [rows, n]; ignored without PTXK_NORM_RESIDUAL */
-    uint64_t y;           /* y_type [rows, n]; read, too, with PTXK_NORM_ADD */
+    uint64_t y;           /* y_type [rows, n]; also read with PTXK_NORM_ADD */
     uint64_t gamma, beta; /* weight_type [n]; gamma is ignored with _PLAIN, beta without _BETA */
     uint32_t rows;        /* as in the shape */
     float eps;            /* 0 or more, finite */
@@ -1168,10 +1174,10 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
    y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]) for rows of any length. Long rows use the online
    softmax of Milakov and Gimelshein (see flash_decode). y may be x where the types are equal.
 
-     x finite       right at any size, with any scale
-     scale x -inf   0; a row with nothing else: zeros
-     scale x +inf   these elements share the weight equally. With a scale above 0.69, so do elements of f32's
-                    largest number.
+     x finite       correct at any magnitude, with any scale
+     scale x -inf   0; a row of these only: zeros
+     scale x +inf   these elements share the weight equally. With a scale above 0.69, so do elements equal to
+                    FLT_MAX.
      x NaN          NaN in that row */
 typedef struct ptxk_softmax_desc {
     uint32_t n;              /* elements of a row, 1 ... 2^24 */
@@ -1201,14 +1207,14 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
 
 /* ======== activation ====================================================================================
 
-   y = silu(x) or gelu(x); gated: y = silu(x) * up or gelu(x) * up. Row strides let x and up lie side by side
-   in one row. y may be x or up where types and strides are equal.
+   y = silu(x) or gelu(x); gated: y = silu(x) * up or gelu(x) * up. Row strides allow x and up side by side in
+   one row. y may be x or up where types and strides are equal.
 
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from
-                    -7 to 7
+     clamped        gated only, as in gpt-oss: x / (1 + exp(-1.702 x)) (up + 1), with x limited to at most 7
+                    and up to -7 ... 7 before
      x -inf         NaN (all but gelu by erf) */
 enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
@@ -1223,7 +1229,7 @@ typedef struct ptxk_activation_shape {
 } ptxk_activation_shape;
 
 typedef struct ptxk_activation_args {
-    uint64_t x, up, y; /* aligned to an element, faster at 16 bytes; up: x + n where one row holds both */
+    uint64_t x, up, y; /* aligned to an element, faster at 16 bytes; up: x + n elements if a row holds both */
     uint64_t x_stride, up_stride, y_stride; /* elements from row to row; 0: n */
     uint32_t rows, n;                       /* as in the shape */
 } ptxk_activation_args;
@@ -1242,7 +1248,7 @@ PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, cons
 
    Rotates pairs of elements of each head by the angle position * frequencies[i], in place: a, b become
    a cos - b sin, a sin + b cos. Rotates the first `dims` elements of a head and leaves the others. The angle
-   is reduced in f64: right to 1e-6 at any u32 position. ptxk_rope_frequencies() makes the table:
+   is reduced in f64, for an error of 1e-6 at any u32 position. ptxk_rope_frequencies() makes the table:
    theta^(-2 i / dims), divided by a linear factor, by a table of factors, or by the rule of Llama 3.1. */
 
 /* Pairs: interleaved, elements 2 i and 2 i + 1, or split, i and i + dims / 2. */
@@ -1272,8 +1278,8 @@ typedef struct ptxk_rope_args {
 /* How frequencies are scaled. All zero: theta 10000, unscaled. */
 typedef struct ptxk_rope_scaling {
     double theta;          /* 0: 10000 */
-    double factor;         /* divides every frequency; Llama 3.1: only those of long waves. 0: 1 */
-    double low, high;      /* Llama 3.1: low_freq_factor, high_freq_factor; both 0: not its rule */
+    double factor;         /* divides every frequency; Llama 3.1: only those of long wavelengths. 0: 1 */
+    double low, high;      /* Llama 3.1: low_freq_factor, high_freq_factor; both 0: not this rule */
     double original;       /* Llama 3.1: the context before scaling, original_max_position_embeddings */
     const float *factors;  /* [dims / 2]: each divides its frequency; or NULL */
 } ptxk_rope_scaling;
@@ -1294,8 +1300,8 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
 
 /* ======== embed =========================================================================================
 
-   y[t,:] = scale * table[ids[t],:]. The table has any of PTXK_FORMATS. An id past the table's rows gives NaN
-   in that row of y, and nothing is read. y overlaps neither table nor ids. */
+   y[t,:] = scale * table[ids[t],:]. The table has any of PTXK_FORMATS. An id >= rows gives NaN in that row of
+   y, and nothing is read. y must overlap neither table nor ids. */
 typedef struct ptxk_embed_desc {
     uint32_t n;      /* elements of a row: a multiple of the format's block, 1 ... 2^24 */
     uint32_t format; /* of the table: PTXK_Q4_K ... */
@@ -1327,11 +1333,11 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
 /* ======== sample ========================================================================================
 
    Chooses one token from each row of logits. With temperature 0 or PTXK_SAMPLE_ARGMAX: the largest logit; of
-   equal ones the lowest token; NaN counts as the smallest. Otherwise tokens are ordered by logit, equal ones
-   by number. Token i has the weight exp((logit_i - largest) / temperature), in steps of 2^-40. The
-   first top_k stay (0: all); of these the fewest whose weights reach top_p of their sum (0 or 1: all; at
-   least one). The choice is the first token at which the running sum of weights passes random * total. Sums
-   are integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood,
+   equal ones the lowest token; NaN counts as the smallest. Otherwise tokens are ordered by descending logit,
+   equal ones by number. Token i has the weight exp((logit_i - largest) / temperature), in steps of 2^-40. The
+   first top_k tokens stay (0: all); of these the fewest whose weights reach top_p of their sum (0 or 1: all;
+   at least one). The choice is the first token at which the running sum of weights passes random * total.
+   Sums are integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood,
    "Fast splittable pseudorandom number generators", 2014), from seed and the counter row << 32 | position.
 
      all -inf or NaN      as with temperature 0
@@ -1372,28 +1378,29 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 /* ======== route =========================================================================================
 
    Chooses experts of a mixture for each token, from the scores s[t,e] of a router, and sorts the choices by
-   expert: what gemm with PTXK_GEMM_GROUPED reads, and combine behind it.
+   expert, for gemm with PTXK_GEMM_GROUPED and then combine to read.
 
-     kind                       p[t,e]                            of
+     kind                       p[t,e]                            sum over
      PTXK_ROUTE_SOFTMAX         exp(s[t,e]) / sum exp(s[t,:])     all experts
      PTXK_ROUTE_SOFTMAX_CHOSEN  exp(s[t,e]) / sum exp(s[t,:])     the chosen ones
      PTXK_ROUTE_SIGMOID         1 / (1 + exp(-s[t,e]))
 
-   The chosen ones are those with the k largest s, largest first; with PTXK_ROUTE_BIAS the k largest p + bias
-   (SOFTMAX_CHOSEN: s + bias), which changes no weight. Of equal ones the expert with the lower number comes
-   first. weights = scale p, with PTXK_ROUTE_NORMALIZE of p over the sum of the chosen p.
+   The chosen experts are those with the k largest s, largest first; with PTXK_ROUTE_BIAS those with the k
+   largest p + bias (SOFTMAX_CHOSEN: s + bias). The bias changes no weight. Of equal experts the one with the
+   lower number comes first. weights = scale p; with PTXK_ROUTE_NORMALIZE scale p / (sum of the chosen p).
 
-   With groups, of experts / groups adjacent experts each, only experts of `chosen_groups` groups are chosen:
-   those with the largest of their s, or with PTXK_ROUTE_BIAS the largest sum of their two largest p + bias,
-   as in DeepSeek-V2 and V3; of equal ones that with the lower number.
+   With groups, each of experts / groups adjacent experts, only experts of `chosen_groups` groups are chosen:
+   of the groups with the largest maximum of s, or with PTXK_ROUTE_BIAS the largest sum of their two largest
+   p + bias, as in DeepSeek-V2 and V3; of equal groups the one with the lower number.
 
-     order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
+     order                One row for each choice, sorted by expert, then by token. Rows of expert e are
                           offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
-     error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale; softmax: and 2^-147 over the
-                          sum of exp(s - the largest s)
-     score NaN            comes last, and is chosen where too few others are; SOFTMAX with a bias: the first
-                          experts are chosen. A weight is NaN where that of the score is, or a score in the
-                          sum: of the chosen ones with SOFTMAX_CHOSEN or NORMALIZE, of all with SOFTMAX.
+     error of a weight    2^-21 + 2^-23 |s - the largest s| relative, without scale; softmax: and 2^-147 / sum
+                          of exp(s - the largest s)
+     score NaN            sorts last: chosen only where too few others are left. SOFTMAX with a bias: the
+                          first experts are chosen. A weight is NaN if its own score is NaN, or a score in its
+                          sum: over the chosen experts with SOFTMAX_CHOSEN or NORMALIZE, over all with
+                          SOFTMAX.
      score inf            +inf: softmax weights of that sum are NaN. -inf: the weight is 0; softmax over -inf
                           only: NaN.
      sum 0                with NORMALIZE weights are 0
@@ -1407,8 +1414,8 @@ typedef struct ptxk_route_desc {
     uint32_t kind;    /* PTXK_ROUTE_SOFTMAX ... */
     uint32_t flags;   /* PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS */
     float scale;      /* of the weights; 0: 1 */
-    uint32_t groups;  /* 2 ... 32, of which experts is a multiple; 0: none */
-    uint32_t chosen_groups; /* 1 ... groups, of at least `chosen` experts; 0 without groups */
+    uint32_t groups;  /* 2 ... 32, a divisor of experts; 0: no groups */
+    uint32_t chosen_groups; /* 1 ... groups, together of at least `chosen` experts; 0 without groups */
 } ptxk_route_desc;
 
 typedef struct ptxk_route_shape {
@@ -1440,9 +1447,9 @@ PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_rou
 
 /* ======== combine =======================================================================================
 
-   The way back from experts to tokens: y[t,i] = sum_j weights[t,j] x[places[t,j],i], with PTXK_COMBINE_ADD
-   y[t,i] +=. Sums are in f32, with fma, from j = 0 on, behind them the old y. A place past x_rows counts as a
-   row of zeros, whatever its weight. */
+   Returns the experts' results to the tokens: y[t,i] = sum_j weights[t,j] x[places[t,j],i], with
+   PTXK_COMBINE_ADD y[t,i] +=. The f32 sum takes j = 0 first, with fma, and the old y last. A place >= x_rows
+   counts as a row of zeros, whatever its weight. */
 enum { PTXK_COMBINE_ADD = 1 };
 typedef struct ptxk_combine_desc {
     uint32_t chosen;         /* rows of x in a sum, 1 ... 16 */
@@ -1459,7 +1466,7 @@ typedef struct ptxk_combine_args {
     uint64_t x;         /* x_type [x_rows, n], 4-byte aligned (16-bit types: 2) */
     uint64_t weights;   /* f32 [tokens, chosen], 4-byte aligned */
     uint64_t places;    /* u32 [tokens, chosen], 4-byte aligned; 0: t * chosen + j */
-    uint64_t y;         /* y_type [tokens, n], aligned as x; not x */
+    uint64_t y;         /* y_type [tokens, n], aligned as x; must not be x */
     uint32_t tokens, n; /* as in the shape */
     uint32_t x_rows;    /* rows of x; 0: tokens * chosen */
     uint32_t reserved;  /* 0 */
@@ -1477,7 +1484,7 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
 
 /* ======== quantize ======================================================================================
 
-   Rows of numbers to 8 or 4 bits, with a factor for each group of them: activations before a product of
+   Quantises rows of numbers to 8 or 4 bits, with a factor for each group: activations before a product of
    8-bit types, caches, weights. With `most` the largest |x| of a group:
 
      y_type      group          factor                           values
@@ -1488,18 +1495,18 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
      PTXK_NVFP4  16             e4m3 in the block, most / 6      x / factor as e2m1
 
    Values are rounded to the nearest, ties to even. y of e4m3 and s8 is an operand of matmul with
-   PTXK_FACTORS_ROW (group 0) or PTXK_FACTORS_BLOCK (group 128). NVFP4's factors end at 448: where |x| passes
-   2688, scale x (and products back). Q8_0's are f16: infinite where |x| passes 127 * 65504, and of fewer bits
-   where all of a group are below 127 * 2^-14.
+   PTXK_FACTORS_ROW (group 0) or PTXK_FACTORS_BLOCK (group 128). NVFP4's factors are at most 448: where |x|
+   passes 2688, scale x before and products afterwards. Q8_0's factors are f16: infinite where |x| passes
+   127 * 65504, less precise (subnormal) where all |x| of a group are below 127 * 2^-14.
 
      group all 0, or |x| below 2^-100   zeros
-     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values of no meaning. As
+     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values without meaning. As
                                         weights such blocks of MXFP4 and NVFP4 are not NaN: see gemm. */
 typedef struct ptxk_quantize_desc {
     uint32_t n;      /* elements of a row, to 2^24: a multiple of 8, of 32 (Q8_0, MXFP4) or 64 (NVFP4) */
     uint32_t x_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t y_type; /* PTX_E4M3, PTX_S8, PTXK_Q8_0, PTXK_MXFP4 or PTXK_NVFP4 */
-    uint32_t group;  /* e4m3, s8: elements that share a factor, 128, or 0: a row; else 0 */
+    uint32_t group;  /* e4m3, s8: elements that share a factor: 128, or 0 for a whole row; others: 0 */
 } ptxk_quantize_desc;
 
 typedef struct ptxk_quantize_shape {
@@ -1526,28 +1533,29 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
 
 /* ======== decoder =======================================================================================
 
-   Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
-   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v, optional norms of the heads of q
-   and k, rotary positions, k and v into the caches, attention over the caches or the last `window` rows, its
-   output added, RMSNorm, silu(gate) * up or another activation, down added; then the final norm, the logits
-   and the next token. Each matrix may have a bias.
+   Generates up to n tokens for each of 1 to 4 sequences with a model like Llama, all in one persistent
+   kernel. A step computes the embedding of one token of each sequence; then each layer: RMSNorm, q, k and v,
+   optional norms of the heads of q and k, rotary positions, k and v into the caches, attention over the
+   caches or their last `window` rows, the output product added to x, RMSNorm, silu(gate) * up or another
+   activation, the down product added to x; then the final norm, the logits and the next token. Each matrix
+   may have a bias.
 
-   With `route`, layers are mixtures of experts, each with gate, up and down of its own: each sequence's are
-   chosen from the scores router x as route does it, and the weighted sum of what they make of x is added;
-   beside it what a shared expert makes of it, the layer's gate, up and down, times sigmoid(shared_router x)
-   with shared_router. Of the experts only the weights of the chosen ones are read: once, where several
-   sequences have chosen the same.
+   With `route`, layers are mixtures of experts, each with its own gate, up and down. For each sequence the
+   product of the router and x gives the scores, from which experts are chosen as by route, and the weighted
+   sum of their results is added to x. A shared expert, the layer's gate, up and down, adds its result too,
+   with shared_router times sigmoid(shared_router x). Only the weights of chosen experts are read: once, even
+   where several sequences have chosen the same.
 
    One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
-   other through counters in global memory. Weights are requested before the values that they multiply are
-   waited for, but for those of experts, which wait for the choice. Everything has a fixed order: the same
-   tokens in every run with the same number of blocks.
-   There are two launches; the first clears the counters in the workspace.
+   other through counters in global memory. They begin to load weights before they wait for the values that
+   the weights multiply; only weights of experts wait for the choice. All sums have a fixed order: the same
+   tokens in every run with the same number of blocks. There are two launches; the first clears the counters
+   in the workspace.
 
      formats        those of gemv, one for each matrix; ffn, hidden and heads * head_dim are whole blocks of
-                    the formats that they meet
+                    the formats of the matrices with rows of that length
      precision      as in gemv: quantised weights multiply x in 16 bits, with PTXK_GEMV_FAST in 8, in groups
-                    of 32; plain weights multiply f32. The block that makes a tile of 32 values also
+                    of 32; plain weights multiply f32. The block that computes a tile of 32 values also
                     multiplies it by the next norm's weights and quantises it. Where head_dim is not a
                     multiple of 32, each block quantises the attention output that it reads.
      NaN, infinity  spread as in gemv and flash_decode; a token is chosen in any case
@@ -1559,11 +1567,11 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
                     when its cache is full: the token in the last row still yields one, and the status is
                     PTXK_DECODER_FULL.
      stop           read after each token; no block waits for it
-     written, tokens  grow during the run and can be read where they lie in host memory; written[b] is
-                    released after its token
+     written, tokens  grow during the run; the host can read them if they are in memory that it shares.
+                    written[b] is stored with release after its token.
      starvation     a wait of more than `watchdog` polls in any block ends the launch; the state says which
                     step of which layer waited for which tile (for the attention output: which KV head)
-     choice         as sample does, with the sequence as row and the position of the token fed last
+     choice         as by sample; row is the sequence, position that of the token fed last
      caches         rows before positions[b] are used as they are; new rows are rounded to kv_type
      logits         those of each sequence's last choice. A sequence that has ended keeps them while others
                     go on; one that rests has none written.
@@ -1574,13 +1582,13 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
                     parts 0.75 MB, flags, squares and the rest 0.75 MB, beside 122.8 MB: a factor of 1.031.
                     More slices would read less x (down in 7 instead of 5: 0.2 MB), but leave the busiest
                     block more tiles.
-     overlap        caches, logits, tokens, state and workspace overlap no other memory that is named;
-                    ptxk_decoder_check() tests the layers where it gets a copy of them in host memory */
+     overlap        caches, logits, tokens, state and workspace must overlap no other memory of the arguments;
+                    ptxk_decoder_check() tests the layers if it gets a copy of them in host memory */
 
-/* What is compiled into the code. The number of layers, addresses and sampling parameters are not. */
+/* What is compiled into the code, without the number of layers, addresses and sampling parameters. */
 typedef struct ptxk_decoder_desc {
-    uint32_t hidden, ffn;     /* multiples of the block of every format that they meet, else of 8; ffn of a
-                                 mixture: of its shared expert, 0: there is none */
+    uint32_t hidden, ffn;     /* multiples of 8, and of the block of every format whose rows have this length;
+                                 ffn of a mixture: of its shared expert, 0: there is none */
     uint32_t heads, kv_heads; /* heads: a multiple of kv_heads, at most 1024 */
     uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
     uint32_t vocab;           /* 1 ... 2^24 */
@@ -1592,12 +1600,12 @@ typedef struct ptxk_decoder_desc {
     float scale;              /* factor of q . k; 0: 1/sqrt(head_dim) */
     uint32_t precision;       /* of x for quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
-    uint32_t window;          /* keys that a token sees, its own the last; 0: all */
+    uint32_t window;          /* a token sees only this many latest keys, its own included; 0: all */
     float embedding_scale;    /* factor of the embedding; 0: 1 */
     uint32_t activation;      /* of gate and up: PTXK_SILU, PTXK_GELU or PTXK_SWIGLU_CLAMPED */
     uint32_t sinks;           /* 1: each head has one more score, without a value */
     uint32_t expert_ffn;      /* of each expert, as ffn; 0 without a mixture */
-    uint32_t shared_router;   /* 1: the shared expert's part has a factor */
+    uint32_t shared_router;   /* 1: the shared expert's result is multiplied by sigmoid(shared_router x) */
     ptxk_route_desc route;    /* of a mixture, batch * chosen at most 32; route.experts 0: there is none */
 } ptxk_decoder_desc;
 
@@ -1625,7 +1633,7 @@ typedef struct ptxk_decoder_layer {
     ptxk_decoder_matrix down;          /* [hidden, ffn] */
     uint64_t q_norm, k_norm;           /* f32 [head_dim]; ignored without head_norms */
     uint64_t sinks;                    /* f32 [heads]; ignored without `sinks` */
-    uint32_t sees_all;                 /* 1: here `window` does not hold */
+    uint32_t sees_all;                 /* 1: this layer ignores `window` */
     uint32_t reserved;                 /* 0 */
     /* of a mixture, whose gate, up and down above are the shared expert's: */
     ptxk_decoder_matrix router;        /* [experts, hidden] */
@@ -1633,11 +1641,11 @@ typedef struct ptxk_decoder_layer {
     ptxk_decoder_matrix expert_gate,
         expert_up;                   /* [experts, expert_ffn, hidden], bias [experts, expert_ffn] */
     ptxk_decoder_matrix expert_down; /* [experts, hidden, expert_ffn], bias [experts, hidden] */
-    uint64_t balance;                /* f32 [experts]: the bias of PTXK_ROUTE_BIAS, ignored without */
+    uint64_t balance;                /* f32 [experts]: the bias of PTXK_ROUTE_BIAS; ignored without it */
 } ptxk_decoder_layer;
 
-/* ptxk_decoder_args.state points to this. The kernel writes it with st.release.sys: memory that host and
-   device share may be read during the run. */
+/* ptxk_decoder_args.state points to this. The kernel writes it with st.release.sys: in memory that host and
+   device share, the host may read it during the run. */
 enum {
     PTXK_DECODER_RUNS = 0,
     PTXK_DECODER_DONE = 1,    /* every sequence has n tokens or an end token */
@@ -1659,16 +1667,16 @@ typedef struct ptxk_decoder_state {
 } ptxk_decoder_state;
 
 /* tokens, state and stop may be host memory that the device can access. A sequence's prompt is fed first;
-   from its last token on, tokens are chosen. */
+   from the prompt's last token on, tokens are chosen. */
 typedef struct ptxk_decoder_args {
     uint64_t layers;         /* ptxk_decoder_layer [layer_count] */
     uint64_t frequencies;    /* f64 [rope_dims / 2]: radians for each position, ptxk_rope_frequencies() */
     uint64_t final_norm;     /* f32 [hidden] */
     ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is ignored */
-    ptxk_decoder_matrix output;    /* [vocab, hidden]; tied weights: the embedding's again */
+    ptxk_decoder_matrix output;    /* [vocab, hidden]; tied weights: the same as embedding */
     uint64_t prompt;         /* u32 [batch, prompt_stride] */
     uint64_t prompt_lengths; /* u32 [batch], each at most prompt_stride; 0: that sequence rests */
-    uint64_t positions;      /* u32 [batch]: rows of the caches that are filled at the start */
+    uint64_t positions;      /* u32 [batch]: filled rows of each sequence's caches at the start */
     uint64_t logits;         /* f32 [batch, vocab]: those that each sequence's last token was chosen from */
     uint64_t tokens;         /* u32 [batch, tokens_stride]: the generated tokens */
     uint64_t state;          /* ptxk_decoder_state */
