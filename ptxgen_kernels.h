@@ -1735,11 +1735,11 @@ extern "C" {
 /* ---- [SUPPORT] ------------------------------------------------------------------------------------------
 
    What the operations share. First what runs on the host: messages, checks of descriptions and arguments,
-   plans. Then the vocabulary: functions that emit pieces of kernels. An emitting function makes one emitting
-   call in a statement: the text is then the same whatever compiler built the generator. */
+   plans. Then the vocabulary: functions that emit pieces of kernels. They make one emitting call per
+   statement, so that the text is the same whatever compiler built the generator. */
 
-/* What some operations share is in the #if of all of them (tests/left_out.sh tells one that lacks). A
-   function that is too small for an #if is PTXK__SHARED: no compiler warns where nothing uses it. */
+/* Code that several operations share stands under an #if that names them all (tests/left_out.sh finds a
+   missing one). A small function needs no #if: PTXK__SHARED prevents the warning where nothing uses it. */
 #if defined(__GNUC__)
 #define PTXK__SHARED __attribute__((unused)) static
 #else
@@ -1754,8 +1754,8 @@ extern "C" {
     }
 
 /* Begins the emit function of an operation; its body follows. It runs once for a kernel, so it is cold:
-   compiled for size, with the functions that only it calls. GCC takes the callers of a cold function for
-   cold, too, unless a condition comes first; the test of NULL is this condition. */
+   compiled for size, as are the functions that only it calls. GCC would mark the caller of a cold function
+   cold, too, if the call were unconditional: the test of m prevents that. */
 #define PTXK__EMIT(name)                                                                                     \
     PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
     PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
@@ -1785,8 +1785,8 @@ PTXGEN_API const char *ptxk_format_name(uint32_t format) {
 #undef PTXK__NAME
 }
 
-/* The text of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0, else its
-   number. */
+/* The value of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0; a number if
+   it is neither. */
 typedef struct ptxk__value_name {
     char s[24];
 } ptxk__value_name;
@@ -1883,13 +1883,13 @@ PTXK__SHARED const char *ptxk__cache_name(uint32_t type) {
     return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
 }
 
-/* Bytes of the factors that lie beside a row. */
+/* Bytes of the factors of a cache's row of d elements: q8_0 has its own array of them. */
 static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
     return type == PTXK_Q8_0 ? d / PTXK__CACHE_BLOCK * 2 : 0;
 }
 
-/* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
-   large as possible, to 16 bytes. */
+/* The number of elements that the strides of a cache must be multiples of. q8_0: such that the rows of
+   factors, too, are aligned to the largest pieces, up to 16 bytes, in which they can be copied. */
 PTXK__SHARED uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
     if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
     return d % 256 == 0 ? 256 : d & (0u - d);
@@ -1950,7 +1950,7 @@ PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, co
     return PTX_E_NONE;
 }
 
-/* Begins the plan function of an operation; its body follows, compiled for size as that of PTXK__EMIT. */
+/* Begins the plan function of an operation; its body follows, compiled for size like that of PTXK__EMIT. */
 #define PTXK__PLAN(name)                                                                                     \
     PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
                                          ptx_plan *plan, ptxk_message *why);                                 \
@@ -2028,15 +2028,15 @@ PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, fl
 
 /* -- spans: memory that arguments name, and its overlaps -- */
 
-/* Memory that an argument names: rows of `row` bytes, repeated in up to three directions, count[i] times
-   stride[i] bytes apart. `bytes` is the distance from the first byte to the end; 2^64 - 1 where it
+/* Memory that an argument names: `row` bytes, repeated in up to three directions, count[i] times at a
+   distance of stride[i] bytes. `bytes` is the distance from the first byte to the end; 2^64 - 1 if it
    overflows. */
 typedef struct ptxk__span {
     const char *name;
     uint64_t at, bytes;
     uint32_t align, needed;
     uint32_t written;
-    uint32_t same; /* bit set: written memory may equal a span that shares a bit */
+    uint32_t same; /* bit set: written memory may be the same as a span that has one of these bits, too */
     uint64_t row, count[3], stride[3];
 } ptxk__span;
 
@@ -2082,7 +2082,7 @@ static uint64_t ptxk__span_extent(const ptxk__span *s, uint64_t below) {
     return reach;
 }
 
-/* Whether all elements are distinct: each stride must be at least the extent of the narrower directions. */
+/* Whether no two rows overlap: each stride must be at least the extent of the narrower directions. */
 static int ptxk__span_is_distinct(const ptxk__span *s) {
     uint32_t i, j;
     for (i = 0; i < 3; i++) {
@@ -2094,6 +2094,7 @@ static int ptxk__span_is_distinct(const ptxk__span *s) {
     return 1;
 }
 
+/* Whether all strides of `width` or more are multiples of it. */
 static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
     uint32_t i;
     for (i = 0; i < 3; i++)
@@ -2101,9 +2102,9 @@ static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
     return 1;
 }
 
-/* Whether two spans with the same strides share a byte. Takes the directions from the widest stride down: b
-   lies `between` bytes after a, and the remainder after k steps must be less than the extent of the narrower
-   directions. */
+/* Whether two spans with the same strides share a byte; b begins `between` bytes after a. Recurses over the
+   `left` directions in by_width, the widest stride first: where rows of a and b are k steps apart, it
+   compares the remaining distance with the extents of the narrower directions. */
 static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
                                           uint32_t left, int64_t between) {
     uint32_t i = *by_width, n, j;
@@ -2116,7 +2117,7 @@ static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span 
         a_extent += (int64_t)((a->count[j] - 1) * a->stride[j]);
         b_extent += (int64_t)((b->count[j] - 1) * b->stride[j]);
     }
-    if ((a_extent + b_extent) / step > 16) return 1; /* nested rows: no tensor has such a layout */
+    if ((a_extent + b_extent) / step > 16) return 1; /* rows within rows: no tensor has such a layout */
     first = (between - a_extent) / step - 1;
     last = (between + b_extent) / step + 1;
     if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
@@ -2126,8 +2127,8 @@ static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span 
     return 0;
 }
 
-/* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, have a stride in common
-   and separate places within each step of it. */
+/* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, do not: they have a
+   common stride and separate parts of each step of it. */
 static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i, j, alike = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
     if (!a->bytes || !b->bytes) return 0;
@@ -2171,8 +2172,8 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
                         (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
 }
 
-/* Checks that every needed span has an aligned address, and that written memory has distinct elements and
-   overlaps no other span. */
+/* Checks that every needed span has an aligned address, and that written memory has no overlapping rows and
+   overlaps no other span, unless it is the same (ptxk__span.same). */
 PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n,
                                         ptxk_message *why) {
     ptx_code code;
@@ -2198,8 +2199,8 @@ PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, 
     return PTX_E_NONE;
 }
 
-/* Checks the strides, in elements, of one sequence's caches: rows of `bytes` bytes, strides in multiples of
-   `whole` elements. */
+/* Checks the strides, in elements, of one sequence's caches: rows of d elements, strides in multiples of
+   `whole`, the row stride at most `most`. */
 PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq,
                                         uint64_t head_stride, uint64_t row_stride, uint32_t d, uint32_t whole,
                                         uint64_t most, ptxk_message *why) {
@@ -2223,18 +2224,18 @@ PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint3
     return PTX_E_NONE;
 }
 
-/* The span of K or of V: the pool, or the array of `batch` addresses. */
+/* The span of K's or V's caches: the pool, or, if they are not paged, the array of `batch` addresses. */
 static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
                                    uint32_t pool_pages, uint64_t row_bytes, int written) {
     ptxk__span s;
     if (!page_size) return ptxk__span_of(name, at, (uint64_t)batch * 8, 8, 1);
-    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* of all heads */
+    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* one position of all heads */
     ptxk__span_repeat(&s, 0, page_size, row_bytes);
     ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
     return written ? ptxk__span_written(s, 0) : s;
 }
 
-/* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
+/* The span of the factors of K or V: e4m3 has one for each head, q8_0 a row of them for each row. */
 PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
                                            uint32_t d, uint32_t batch, uint32_t page_size,
                                            uint32_t pool_pages, int written) {
@@ -2246,8 +2247,8 @@ PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
 
-/* Errors in the public vocabulary carry the caller's line: here the site that the builder's macros take is a
-   parameter. */
+/* PTX__AT is the site that the builder's macros pass on. In the public vocabulary it is the parameter `site`:
+   errors carry the caller's line. */
 #undef PTX__AT
 #define PTX__AT site
 
@@ -2448,8 +2449,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
     return ptx_div(k, last, b);
 }
 
-/* Errors in the operations carry the line of the emit call: it starts each kernel with its caller's site, and
-   the calls on the kernel need none of their own. */
+/* In the operations the site is NULL: their errors carry the line of the emit call, whose site each kernel
+   gets when it is started. */
 #undef PTX__AT
 #define PTX__AT NULL
 
@@ -2466,7 +2467,7 @@ PTXK__SHARED ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
-/* array[index], or `otherwise` where the array's address is 0. */
+/* Loads array[index], or returns `otherwise` where the array's address, an argument, is 0. */
 PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
                                         ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
@@ -2477,7 +2478,7 @@ PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offs
 
 /* -- vocabulary: numbers in kernels -- */
 
-/* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
+/* Like ptxk_load_f32, but zeros where the predicate *p is false. p NULL: always loads. */
 PTXK__SHARED void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
                                     ptx_val *out) {
     ptx_val words[4], wide[8];
@@ -2538,7 +2539,7 @@ static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
 
 PTXK__SHARED ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
 
-/* min(x, most), and of both ends the larger of that and -most; NaN stays NaN. */
+/* Limits x to at most `most` and, with `both`, to at least -most. NaN stays NaN. */
 static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
     ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
     x = ptx_selp(k, ptx_f32(most), x, p);
@@ -2547,7 +2548,7 @@ static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
     return ptx_selp(k, ptx_f32(-most), x, p);
 }
 
-/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1) of g up to 7 and u from -7 to 7. */
+/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1), with g limited to at most 7 and u to -7 ... 7. */
 PTXK__SHARED ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
     g = ptxk__clamp(k, g, 7, 0);
     g = ptxk__swish(k, g, 1.702);
@@ -2582,7 +2583,7 @@ PTXK__SHARED ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_
     return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
-/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
+/* 1 / sqrt(sum / n + eps) of a sum of squares; 0 where the root is 0; NaN for an infinite sum. */
 PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
     ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
@@ -2591,7 +2592,8 @@ PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, pt
     return ptx_fma(k, sum, ptx_f32(0), x);
 }
 
-/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
+/* Computes cosine and sine of position * frequency (f64, radians for each position). Whole turns are
+   subtracted in f64. */
 PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
                                   ptx_val *s) {
     ptx_val turns, whole;
@@ -2609,21 +2611,21 @@ PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequ
 #if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_MATMUL)
 /* -- vocabulary: tiles in shared memory -- */
 
-/* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled. Chunk c of row r lies at
-   chunk c ^ turn(r). Then neither the same chunk of 8 consecutive rows (ldmatrix) nor 8 consecutive chunks of
-   one row (copies) have a bank conflict. turn(r) takes the bits of r for which r times the pitch is the same
-   modulo 8. */
+/* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled: chunk c of row r lies at
+   chunk c ^ turn(r). Then neither ldmatrix, which reads the same chunk of 8 consecutive rows, nor a copy of 8
+   consecutive chunks of one row has bank conflicts. turn(r) = r / (8 / swap) % swap differs between rows that
+   begin at the same banks. */
 typedef struct ptxk__tile {
-    uint32_t rows, chunks; /* what is copied */
-    uint32_t wide;         /* chunks of a row, an even number: the last may be padding of zeros */
+    uint32_t rows, chunks; /* rows, and chunks of a row, that are copied */
+    uint32_t wide;         /* `chunks` rounded up to an even number: the last may be padding of zeros */
     uint32_t pitch;
     uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
-    uint32_t panel;   /* chunks between panels of 8 chunks of all rows, as wgmma reads them; 0: no panels */
+    uint32_t panel;   /* chunks from one panel (8 chunks of all rows, for wgmma) to the next; 0: no panels */
     uint32_t threads; /* threads of the block that copies the tile */
     uint32_t pass;    /* rows that the block copies at once: a power of two */
 } ptxk__tile;
 
-/* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
+/* Computes a tile's form. even: the pitch is a multiple of this many chunks (2, 4 or 8). */
 PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
                                   uint32_t threads) {
     t->rows = rows;
@@ -2732,24 +2734,25 @@ PTXK__SHARED void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
-/* Waits until all copies have arrived for all threads. After it, what they read before may be overwritten. */
+/* Waits until the copies of all threads have arrived. As a barrier of the block, it also ends all earlier
+   reads: what they read may be overwritten. */
 PTXK__SHARED void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
 
-/* The address from which a lane reads fragments: row `row` (u32) of any 8 or 16 rows that begin at a multiple
-   of 8, chunk 2 i + half (u32, 0 or 1) of pair i. The choice of row and half for each lane decides which
-   fragment ldmatrix loads. The tile must begin at a multiple of 128: then chunk 2 i differs from chunk 0 in
-   bits only, and one register serves all pairs. */
+/* The address that a lane gives ldmatrix for pair 0 of chunks, chunks 0 and 1: row `row` of 8 or 16 rows,
+   chunk `half` (both u32). Each lane's row and half decide which fragment is loaded. The rows may begin at
+   any multiple of 8. The address of pair i, chunks 2 i and 2 i + 1, differs by an xor and a constant, so one
+   register serves all pairs; for this the tile must begin at a multiple of 128 bytes. */
 PTXK__SHARED ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
                                        ptx_val half) {
     ptx_val at = ptxk__tile_chunk_offset(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
 
-/* The reader address for pair i, and the byte offset of the pair from it, in the rows from first_row (a
-   multiple of 8) on. */
+/* The reader's address for a pair. From there the pair in the rows from first_row (a multiple of 8) on is
+   ptxk__tile_offset() bytes away. */
 static ptx_val ptxk__tile_pair_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
     uint32_t bits = 2 * pair % t->swap * 16;
     if (!bits) return reader;
@@ -2761,7 +2764,7 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
     return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
 }
 
-/* The address of this lane's chunk of a pair. */
+/* The address of this lane's chunk of a pair, in the rows from first_row on. */
 PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader,
                                              uint32_t first_row, uint32_t pair) {
     reader = ptxk__tile_pair_reader(k, t, reader, pair);
@@ -2775,9 +2778,9 @@ PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t,
 
 /* Row and chunk that a lane passes to ldmatrix to load fragments of 16 rows and two chunks (16 elements of 2
    bytes, or 8 of 4), and the registers that it gets:
-     rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
-     columns B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
-     across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
+     lane_rows          A of mma m16n8k16, rows of the tile as rows: a0 ... a3
+     lane_columns       B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, of rows 8-15
+     lane_rows, .trans  B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
 PTXK__SHARED void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     *row = ptx_and(k, lane, ptx_u32(15));
     *half = ptx_shr(k, lane, ptx_u32(4));
@@ -2813,9 +2816,9 @@ PTXK__SHARED void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], con
 
 #define PTXK__CLUSTER 8u /* the largest portable cluster */
 
-/* The blocks of a cluster lie along z; their number is the launch's. Without clusters, each block is a
-   cluster of its own. Blocks of the highest ranks may exit at once: the cluster barrier waits only for the
-   live ones, and nobody reads the shared memory of the others. */
+/* The blocks of a cluster lie along z; the launch sets their number. Without clusters, each block is a
+   cluster of its own. Blocks of the highest ranks may exit immediately: the cluster barrier waits only for
+   the live ones, and nobody reads the shared memory of the others. */
 typedef struct ptxk__cluster {
     int possible;
     ptx_val rank, live; /* this block's rank; the number of live blocks, ranks 0 ... live - 1 */
@@ -2830,8 +2833,8 @@ static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
     return c;
 }
 
-/* The condition on which a block of the cluster may exit. It need not be uniform over the cluster: see
-   above. */
+/* The condition on which a block of the cluster exits, declared uniform for the verifier. Blocks may differ
+   in it: see above. */
 static ptx_val ptxk__cluster_exit_condition(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
     return c->possible ? ptx_cluster_uniform(k, p) : p;
 }
@@ -2874,8 +2877,8 @@ static ptx_val ptxk__cluster_peer_address(ptx_kernel *k, const ptxk__cluster *c,
     return ptx_mapa(k, address, rank);
 }
 
-/* Broadcasts to the shared memory of every live block what each block has a share of. The caller writes its
-   share to `to`, first in this block, then in each other, in a loop; a cluster barrier ends it.
+/* Shares data with every live block of the cluster: the caller writes this block's part to `to`, first in
+   this block, then in each other block, in a loop. A cluster barrier ends it.
 
        for (pass = 0; ptxk__cluster_broadcast(k, c, pass, here, &to); pass++) write(to);
 
@@ -2915,10 +2918,11 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
               | PTXK_OP_GEMM)
 /* -- vocabulary: 8-bit caches and weights -- */
 
-/* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
+/* Whether the target has a conversion of e4m3. Others shift its bits to an f16 of 2^-8 times the value. */
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
-/* What turns the f16 numbers of ptxk__widen_bytes into those in memory, factors aside. */
+/* The factor from the f16 numbers of ptxk__widen_bytes to the stored ones, without the cache's own factors.
+   */
 PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
@@ -2935,7 +2939,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
         }
         return;
     }
-    if (type == PTXK_Q8_0 || type == PTX_S8) { /* 1024 + 128 + the number, less 1152 */
+    if (type == PTXK_Q8_0 || type == PTX_S8) { /* as f16: 1024 + (128 + the number) - 1152 */
         more = ptx_mov(k, ptx_b32(0x64806480));
         word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
         for (i = 0; i < 2; i++) {
@@ -2956,7 +2960,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
         }
         return;
     }
-    for (i = 0; i < 2; i++) { /* sign; exponent and mantissa one bit lower */
+    for (i = 0; i < 2; i++) { /* the sign; exponent and mantissa move one bit down */
         x = i ? ptx_shr(k, word, ptx_u32(1)) : ptx_shl(k, word, ptx_u32(7));
         x = ptx_and(k, x, ptx_b32(0x3f803f80));
         half[0] = i ? word : ptx_shl(k, word, ptx_u32(8));
@@ -2967,7 +2971,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 
 #endif
 #if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER)
-/* The same as f32, in order: `n` words. */
+/* Converts the 4 n numbers of n words to f32, in order. Exact. */
 PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
                                         ptx_val *out) {
     ptx_val pair[2];
@@ -2979,7 +2983,7 @@ PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n
     }
 }
 
-/* Converts 2 words of 4 numbers to f16, times `factor`, f16x2, rounded; NULL: exactly, as above. */
+/* Converts 2 words of 4 numbers to f16: times *factor (f16x2), rounded; factor NULL: exactly. */
 PTXK__SHARED void ptxk__widen_chunk(ptx_kernel *k, uint32_t type, const ptx_val words[2],
                                     const ptx_val *factor, ptx_val out[4]) {
     uint32_t j;
@@ -2991,7 +2995,7 @@ PTXK__SHARED void ptxk__widen_chunk(ptx_kernel *k, uint32_t type, const ptx_val 
     }
 }
 
-/* Rounds x to e4m3, to nearest even, numbers past 448 to 448; the byte in a u32. */
+/* Rounds x to e4m3, to nearest even, limited to +-448. Returns the byte as a u32. */
 static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
     ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, subnormal, p;
     size = ptx_and(k, bits, ptx_u32(0x7fffffff));
@@ -3001,7 +3005,7 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
     normal = ptx_add(k, ptx_as(size, PTX_U32), odd);
     normal = ptx_shr(k, normal, ptx_u32(20));
     normal = ptx_sub(k, normal, ptx_u32((127 - 7) << 3));
-    subnormal = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
+    subnormal = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* rounds to steps of 2^-9 */
     subnormal = ptx_and(k, ptx_as(subnormal, PTX_U32), ptx_u32(0xff));
     p = ptx_setp(k, PTX_LT, size, ptx_f32(0.015625));
     normal = ptx_selp(k, subnormal, normal, p);
@@ -3012,7 +3016,7 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
     return ptx_or(k, bits, normal);
 }
 
-/* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
+/* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: 1 / factor. */
 PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x,
                                      ptx_val inverse, ptx_val *words) {
     ptx_val code[4], pair[2];
@@ -3037,8 +3041,8 @@ PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, c
     }
 }
 
-/* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
-   integer: a NaN is larger than any number. */
+/* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest |x| / 127. Compares |x| as
+   integers, so that a NaN is larger than any number. */
 PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
     ptx_val x[8], most = ptx_u32(0);
@@ -3061,7 +3065,7 @@ PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offse
     return ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(1));
 }
 
-/* The factors in memory that belong to an element `offset` elements, u64, behind the one whose factors are
+/* The address of the q8_0 factor of the element that is `offset` (u64) elements after the one whose factor is
    at `base`. */
 static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
     offset = ptx_shr(k, offset, ptx_u32(5));
@@ -3078,7 +3082,8 @@ static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     return ptx_ex2(k, difference);
 }
 
-/* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and 0 in K then NaN. */
+/* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and its product with 0 in
+   K NaN. */
 PTXK__SHARED int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
 /* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
@@ -3103,7 +3108,7 @@ PTXK__SHARED ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
 }
 
-/* Sets the reference to `most`. Returns the factor for the caller's sums. */
+/* Sets the reference to `most`. Returns the factor by which the caller must multiply its sums. */
 PTXK__SHARED ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
     shrink = ptxk__score_weight(k, old, most);
@@ -3155,8 +3160,9 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
 #if PTXK__HAS(PTXK_OP_NORM | PTXK_OP_SOFTMAX)
 /* -- vocabulary: rows of elements -- */
 
-/* How a row of n elements is divided: among a warp up to n 1024, else among a block; in registers up to
-   16384. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
+/* How threads divide a row of n elements: those of a warp where n is at most 1024, else those of a block.
+   Rows of up to 16384 stay in registers. Element e of a thread's access `round` is (round * threads + thread)
+   * vec + e. */
 #define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
 #define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
 
@@ -3226,7 +3232,7 @@ static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__row_positi
     }
 }
 
-/* The address of the thread's first element in the row; row NULL: in a row of weights. */
+/* The address of the thread's first element: own 1: in its row of an array; 0: in the one row of weights. */
 static ptx_val ptxk__row_address(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_val args,
                                  size_t offset, uint32_t bytes, int own) {
     ptx_val at = ptxk__arg_ptr(k, args, offset);
