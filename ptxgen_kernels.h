@@ -3279,52 +3279,52 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED | PTXK_OP_QUANTIZE | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, formats -- */
 
-/* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
-   and its row in ptxk__blocks (and its name in PTXK_FORMATS); gemv, gemm, embed and decoder then take it. The
-   first eight have code of their own instead.
+/* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader with its two
+   functions, a row in ptxk__blocks and a name in PTXK_FORMATS; gemv, gemm, embed and decoder then take it.
+   The first eight formats have code of their own instead.
 
-   In a step a warp takes `unit` values of a row, 256, 1024 or 2048: all 32 lanes, once or twice. Integers:
-   lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes. `order` says which
-   values these are; the layout of x in shared memory is the same for all formats (ptxk__store_x). Plain
-   numbers: a lane takes 8 of 256.
+   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane takes its values at one or two
+   times. Quantised weights: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16.
+   `order` says which values these are; the layout of x in shared memory is the same for all formats
+   (ptxk__store_x). Plain numbers: a lane takes 8 of 256.
 
    Blocks of 18, 34 and 210 bytes are 2-byte aligned in a row, and rows need not begin at a multiple of 16.
    They are copied to shared memory unchanged, in chunks of 16 bytes. There a lane reads aligned words, one
-   more than it needs, and shifts adjacent words together. Bank conflicts are avoided so:
-     unit 2048   a lane has two blocks; the four blocks that a warp reads at a time are every second one. For
-                 Q4_0 with few columns, whose 1024 values would end within a sector.
+   more than it needs, and shifts adjacent words together. Bank conflicts are avoided in two ways:
+     unit 2048   a lane has two blocks of 256; at a time the warp reads four, every second one. For Q4_0 with
+                 few columns, whose runs (144 bytes) would end within a sector.
      unit 1024   a row's part is cut into runs of whole chunks (a chunk that two runs share is copied twice).
                  Runs of Q8_0 are 144 words apart, 16 banks; those of Q4_0 40 words, 8 banks.
 
-   Of Q6_K, with up to two columns, a lane takes 64 values of a block, in four groups of 16: all that belongs
-   to 16 bytes of upper bits. Four lanes share a block; a warp takes 2048 values of one row, or 1024 of two
-   rows side by side. In most of its loads two lanes read from one bank. */
+   Q6_K with up to two columns: a lane takes 64 values of a block, in four groups of 16, whose upper bits are
+   in the same 16 bytes. Four lanes share a block; a warp takes 2048 values of one row, or 1024 of two rows
+   side by side. Most loads have two-way bank conflicts. */
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
-/* scale for each half; without; plain; with a ptxk__reader */
+/* Kinds of formats: a scale for each half; no scales; plain numbers; read by a ptxk__reader. */
 enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS, PTXK__SHARES };
 enum { PTXK__PAIRS_APART, PTXK__QUARTERS, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* values that a lane computes once */
     uint32_t groups;        /* see ptxk__rows */
-    ptx_val at;             /* 0 ... 7: i above; with 4 groups 0 ... 3; numbers: 0 ... 31 */
-    ptx_val x[2];           /* offsets in a record of x: of the first two groups of 16, first time */
-    ptx_val d[2], s[2];     /* of the first half's factor; of the sum that this lane adds */
-    ptx_val c[10];          /* the format's own */
+    ptx_val at;             /* i above, 0 ... 7; with 4 groups 0 ... 3; plain numbers: the lane, 0 ... 31 */
+    ptx_val x[2];           /* offsets in a record of x of the first two groups of 16, first time */
+    ptx_val d[2], s[2];     /* ... for each time: of the first half's factor; of the sum that it adds */
+    ptx_val c[10];          /* for the format's own use */
 } ptxk__lane;
 
-typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
+typedef struct ptxk__place { /* shared addresses of what a lane reads of a row */
     ptx_val block;           /* its block's first byte */
-    ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
-    ptx_val pick;            /* prmt selector that joins two of them */
+    ptx_val words;           /* 2-byte aligned formats: first of the aligned words that hold it ... */
+    ptx_val pick;            /* ... and the prmt selector that joins two of them */
 } ptxk__place;
 
-typedef struct ptxk__share {
+typedef struct ptxk__share { /* weights that a lane has read */
     ptx_val half[4][4]; /* bytes: the integers times a constant of the format; Q6_K: 4 groups of 16 */
     ptx_val scale[4];   /* s32, of each half: weight = factor * scale * byte - minimum */
     ptx_val factor;     /* f32, of the block */
     ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
-    ptx_val number[8];  /* f32 */
+    ptx_val number[8];  /* f32: plain numbers */
     ptx_val times[2], minus[2]; /* PTXK__SHARES: f32, of the halves: weight = times * byte - minus */
 } ptxk__share;
 
@@ -3335,13 +3335,13 @@ typedef struct ptxk__block {
     uint32_t id, values, bytes; /* of a block */
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
-    uint32_t is_signed;     /* the bytes */
-    uint32_t unit, pair;    /* values of a step with few columns; adjacent blocks of 256 then */
+    uint32_t is_signed;     /* the bytes of a ptxk__share are signed */
+    uint32_t unit, pair;    /* values of a step with few columns; then blocks of 256 from time to time */
     uint32_t run, run_area; /* values and shared bytes of a run, where a step has 1024; or 0 */
     uint32_t rows;          /* most rows of a warp */
-    float first, second;    /* 1 / the constant of the first and second half */
-    float offset;           /* subtracted from every integer; has_minimum: blocks have their own */
-    uint32_t has_minimum;
+    float first, second;    /* 1 / (constant of the first, the second half's bytes) */
+    float offset;           /* subtracted from every integer */
+    uint32_t has_minimum;   /* groups have minima of their own instead */
     void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
     void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
     const struct ptxk__reader *reader; /* instead of lane and read */
@@ -3351,8 +3351,8 @@ typedef struct ptxk__block {
 
 /* Lane i of the 8 that share a 256-value block of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128. With
    c = i / 2 and h = i % 2, their low nibbles are 16 weights of group 2 c and their high nibbles 16 of group 2
-   c + 1. The scales and minimums of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
-   parts. The lane's masks and shifts cover both cases with the same code. */
+   c + 1. The scales and minima of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
+   parts. The lane's masks and shifts (c[0] ... c[3]) cover both cases with the same code. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
     pair = ptx_shr(k, lane->at, ptx_u32(1));
@@ -3407,7 +3407,7 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk_load16(k, NULL, ptx_at(own, 16), q);
     for (i = 0; i < 4; i++) {
         share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
-        share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
+        share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: saves a shift */
     }
     ptxk__read_k_head(k, lane, at->block, share);
 }
@@ -3435,14 +3435,14 @@ static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
         x = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[0][i] = ptx_lop3(k, h[i], ptx_b32(0x10101010), x, ptx_imm(0xea));
         x = ptx_shr(k, q[i], ptx_u32(3));
-        x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+        x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice the nibble */
         share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
     }
     ptxk__read_k_head(k, lane, at->block, share);
 }
 
-/* Loads 4 n bytes from `words` + offset, 2-byte aligned: loads n + 1 aligned words and joins each two by
-   prmt. */
+/* Loads 4 n bytes at a 2-byte aligned place: n + 1 aligned words at from + offset, adjacent ones joined by
+   prmt with at->pick. */
 static void ptxk__load_words(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
                              ptx_val *out) {
     ptx_val word[9];
@@ -3456,10 +3456,10 @@ static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Q6_K: the upper two bits of values 128 n + 32 g + 16 h ..., g 0 ... 3, are bits 2 g of bytes 32 n + 16 h
-   ... of the 64; the lower four are the low (g < 2) or high nibbles of bytes 64 n + 32 (g % 2) + 16 h ... of
-   the 128. Lane i = 2 n + h has all four groups; or lane i = 4 n + 2 a + h has groups a and a + 2. With the
-   six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32): no subtraction. */
+/* Q6_K: the upper two bits of values 128 n + 32 g + 16 h ..., g 0 ... 3, are bits 2 g and 2 g + 1 of bytes 32
+   n + 16 h ... of the 64; the lower four are the low (g < 2) or high nibbles of bytes 64 n + 32 (g % 2) + 16
+   h ... of the 128. Lane i = 2 n + h has all four groups; or lane i = 4 n + 2 a + h has groups a and a + 2.
+   With the six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32): no subtraction. */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val h = ptx_and(k, lane->at, ptx_u32(1)), n, a;
     h = ptx_shl(k, h, ptx_u32(4));
@@ -3512,7 +3512,7 @@ static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__load_f16(k, at->block, 0);
 }
 
-/* The first half is 16 times too large, the second is not: see ptxk__rows_product. */
+/* The second half is 16 times too large; ptxk__rows_product multiplies the first half's products by 16. */
 static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
                             ptxk__share *share) {
     ptx_val words[4];
@@ -3526,7 +3526,7 @@ static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__load_f16(k, at->block, 0);
 }
 
-/* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32, 4 i ... and 128 + 4 i ..., so that the
+/* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256. f32: 4 i ... 4 i + 3 and these + 128, so that the
    16-byte accesses of all lanes are adjacent. */
 static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
@@ -3551,8 +3551,8 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 
 /* -- vocabulary: rows of weights, formats with one reader --
 
-   gemv, gemm, embed and decoder read these formats through the same functions: the values of 32 adjacent
-   weights, a share, and its factors. */
+   gemv, gemm, embed and decoder read these formats through the same two functions: one for the values of a
+   share, which is 32 adjacent weights, and one for its factors. */
 
 /* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
 static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
@@ -3560,7 +3560,7 @@ static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
     return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
-/* A number: v (where it is not known when the kernel is built) + c. */
+/* A u32 number: c if it is known when the kernel is built, else v + c. */
 typedef struct ptxk__number {
     ptx_val v; /* u32 */
     uint32_t c;
@@ -3583,7 +3583,7 @@ static ptxk__number ptxk__unknown(ptx_val v) {
     return n;
 }
 
-/* Also as an operand of an instruction. */
+/* The number as an operand of an instruction. */
 static ptx_val ptxk__number_value(ptx_kernel *k, ptxk__number n) {
     if (n.known) return ptx_u32(n.c);
     return n.c ? ptx_add(k, n.v, ptx_u32(n.c)) : n.v;
@@ -3618,8 +3618,8 @@ static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number
 typedef struct ptxk__source {
     ptx_val at;
     uint32_t offset, align;    /* align: of `at`, 1, 2 or 4 */
-    uint32_t known;            /* set of r, 0 ... 3, of which these are there: */
-    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector that joins two */
+    uint32_t known;            /* bit r, 0 ... 3: words[r] and pick[r] are computed */
+    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector to join the next */
 } ptxk__source;
 
 static ptxk__source ptxk__source_at(ptx_val at, uint32_t offset, uint32_t align) {
@@ -3636,7 +3636,7 @@ static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__numbe
     return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.c)));
 }
 
-/* Two bytes, where `at` is even (of blocks of an odd size: any), as u32. */
+/* Reads the two bytes at `at` as u32. `at` is even (in blocks of an odd size: any). */
 static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
     ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1), low, high;
     uint32_t o = s->offset + at.c;
@@ -3649,8 +3649,9 @@ static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__numbe
     return ptx_mad(k, high, ptx_u32(256), low);
 }
 
-/* n words, b32; `at` has a multiple of 4 in v. In shared memory the aligned words that hold them are joined;
-   in global memory, which may end with the block, words are made of aligned pieces. */
+/* Reads n words, b32, from `at` on, whose v is a multiple of 4. From shared memory it loads the aligned words
+   that hold them, and joins them. Global memory may end with the block: it reads only the block's own bytes.
+   */
 static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, uint32_t n, ptx_val *out) {
     uint32_t o = s->offset + at.c, r = o % 4, i, j;
     ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
@@ -3703,31 +3704,32 @@ static ptx_val ptxk__shr_b32(ptx_kernel *k, ptx_val x, ptx_val by) {
     return ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), by), PTX_B32);
 }
 
-/* What is read of a share of a block: all 8 quads (4 adjacent values each) in their order, or two of them,
-   lane's: see ptxk__reader. */
+/* Which values of a share are read: all 8 quads (of 4 adjacent values) in order, or the two of one of four
+   lanes, see ptxk__reader. */
 typedef struct ptxk__share_of {
-    ptxk__number share; /* number in the block, or in 256 values of one */
-    int whole;
-    ptx_val lane; /* 0 ... 3, u32; not whole */
+    ptxk__number share; /* its number in the block */
+    int whole;          /* all quads */
+    ptx_val lane;       /* else: 0 ... 3, u32 */
 } ptxk__share_of;
 
 typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ... 31 */
-    ptx_val factor;            /* f32: of the share, with halves of the block */
+    ptx_val factor;            /* f32: of the share; formats with halves: of the block */
     ptx_val scale[2];          /* halves: s32 within -512 ... 511, or f16 */
     ptx_val minimum_factor;    /* f32, halves with minima */
     ptx_val minimum[2];        /* ... u32 below 512: weight = factor scale value - minimum_factor minimum */
     ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
 } ptxk__factors;
 
-/* How a format is read. Values are bytes, signed or not: 1 / first times those in the formulas. */
+/* How a format is read. Values are signed or unsigned bytes: those of the format's formula /
+   ptxk__block.first. */
 enum {
     PTXK__QUADS_16_APART,
     PTXK__QUADS_8_APART,
     PTXK__QUADS_ADJACENT
-}; /* quads of a lane, with t = lane:
-      t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
-/* What a lane's part of a share is: two quads; quads of q + the number, in units of the formulas; quads with
-   the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
+}; /* the two quads of lane t: t and t + 4;  q = 4 (t / 2) + t % 2 and q + 2;  2 t and 2 t + 1 */
+/* What a lane's part of a share is. QUADS: two quads. BIAS_n: two quads of the formula's integers + n. SIGNS:
+   two quads without signs, then a word of their 8 sign bits. E2M1: a word of e2m1, the first quad in its low
+   nibbles. */
 enum {
     PTXK__PART_QUADS,
     PTXK__PART_BIAS_1 = 1,
@@ -3742,7 +3744,7 @@ typedef struct ptxk__reader {
     void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
 } ptxk__reader;
 
-/* Reads words of 16 bytes at `at`: all four, or the lane's. Returns how many. */
+/* Reads the four words of 16 bytes at `at`, or only the lane's. Returns their number. */
 static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
                               ptx_val *out) {
     if (!p->whole) {
@@ -3753,14 +3755,15 @@ static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_
     return p->whole ? 4 : 1;
 }
 
-/* Bytes `mask` of x << shift (to the right where it is negative). */
+/* (x << shift) & mask; a negative shift goes to the right. */
 static ptx_val ptxk__field(ptx_kernel *k, ptx_val x, int shift, uint32_t mask) {
     if (shift > 0) x = ptx_shl(k, x, ptx_u32((uint32_t)shift));
     if (shift < 0) x = ptxk__shr_b32(k, x, ptx_u32((uint32_t)-shift));
     return ptx_and(k, x, ptx_b32(mask));
 }
 
-/* 16 bytes at `at`: low nibbles are values 0 ... 15, high nibbles 16 ... 31; times 2^up. */
+/* Reads 16 bytes at `at`: low nibbles are values 0 ... 15, high nibbles 16 ... 31; times 2^up. Returns the
+   number of words of each half. */
 static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                                    int up, ptx_val *out) {
     ptx_val word[4];
@@ -3772,8 +3775,8 @@ static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__s
     return n;
 }
 
-/* Fifth bits: bit i of the 32 at `at` belongs to value i. Calls them the bits `mask` of bytes that are 0
-   there, inverted or not. */
+/* Adds fifth bits: bit i of the 32 at `at` belongs to value i. They become the bits `mask` of the bytes of
+   out, inverted or not. times: the multiplier that spreads 4 bits to those places of 4 bytes. */
 static void ptxk__read_fifth(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at, uint32_t n,
                              uint32_t times, uint32_t mask, uint32_t invert, ptx_val *out) {
     ptx_val h, x, by;
@@ -3799,7 +3802,7 @@ static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
     ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
 }
 
-/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). A lane's part: q. */
+/* The five bits at the top of a byte, the highest inverted, are 8 (q - 16). A lane's part: q. */
 static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
     uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->whole ? 3 : 0, out);
     if (p->whole) ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
@@ -3819,8 +3822,8 @@ static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__n
     f->plus = ptx_as(x, PTX_F16);
 }
 
-/* Looks the 8 nibbles of a word up in a table of 16 bytes: those of low nibbles, of high nibbles. A selector
-   of prmt has a byte of 8 in 3 bits, so the table's halves are looked up apart; the fourth bit chooses. */
+/* Looks up the low and the high nibbles of a word in a table of 16 bytes. A prmt selects one of 8 bytes by 3
+   bits, so both halves of the table are looked up, and the fourth bit chooses between the results. */
 static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low, ptx_val *high) {
     ptx_val at = ptx_and(k, x, ptx_b32(0x77777777)), which = ptxk__shr_b32(k, x, ptx_u32(1)), half[2], a, b;
     uint32_t i;
@@ -3837,10 +3840,10 @@ static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx
     *high = ptx_prmt(k, half[0], half[1], ptx_b32(0x7531));
 }
 
-/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113; and 128 more */
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113; [1]: these + 128 */
 static const uint32_t ptxk__iq4_table[2][4] = {{0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535},
                                                {0x3f2d1801, 0x766a5d4f, 0xa6998d81u, 0xf1d9c5b5u}};
-/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
+/* Twice e2m1: 0 1 2 3 4 6 8 12, and the same negative */
 static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
 
 static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
@@ -3859,7 +3862,7 @@ static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__shar
                        ptxk__iq4_table[!p->whole], out);
 }
 
-/* Scales of 6 bits, less 32: nibbles at byte 4, upper bits at byte 2. */
+/* Scales are 6 bits - 32: the lower four are nibbles from byte 4 on, the upper two are at byte 2. */
 static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
     ptx_val low = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 4)), high;
@@ -3881,7 +3884,7 @@ static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     else (void)ptxk__read_16(k, s, p, ptxk__known(1), out);
 }
 
-/* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
+/* 2^(e - 128), half of e8m0's 2^(e - 127), as the values are twice e2m1's. */
 static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), subnormal, p;
     (void)share;
@@ -3905,7 +3908,8 @@ static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     }
 }
 
-/* e4m3 without a sign, 2^-8 of it as f16; 127 counts as 0, not as NaN. */
+/* Scales are e4m3 without a sign, whose shifted bits are an f16 of 2^-8 times it; 127 counts as 0, not as
+   NaN. */
 static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val x, p;
     uint32_t i;
@@ -3918,10 +3922,12 @@ static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
         x = ptx_cvt(k, PTX_U16, x);
         f->scale[i] = ptx_as(x, PTX_F16);
     }
-    f->factor = ptx_mov(k, ptx_f32(128)); /* half of 2^8 */
+    f->factor = ptx_mov(k, ptx_f32(128)); /* 2^8 / 2, as the values are twice e2m1's */
 }
 
-/* Q2_K and Q3_K: two bits of each value, 2 (share % 4) and up of bytes 16 half ... of 32 at `at`. */
+/* Q2_K, Q3_K and TQ2_0: reads the 32 bytes (of a lane: 8) that have two bits of each value of the share, bits
+   2 (share % 4) and up. Shares 0 ... 3 have the bytes at `at`, 4 ... 7 those behind. Returns the number of
+   words. */
 static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                                          ptx_val *out) {
     ptxk__number from = ptxk__number_of(k, p->share, 2, 1, 32, at);
@@ -3942,7 +3948,7 @@ static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->minimum_factor = ptxk__read_f16(k, s, 82);
 }
 
-/* The three bits at the top of a byte, the highest, which is 0 where 4 is subtracted, inverted: 32 q. */
+/* Three bits at the top of a byte, the highest (stored as 0 where 4 is subtracted) inverted, are 32 q. */
 static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
     ptx_val high[8], x;
     uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 32, out);
@@ -3977,9 +3983,9 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
-/* Tables of IQ1, IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the
-   lowest; `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as
-   characters from ']' on; '~' adds 33 to the next. */
+/* Tables of IQ1, IQ2 and IQ3. An entry is `digits` values: the digits of a number of base `base`, the lowest
+   first, mapped by `map`. The numbers ascend; `steps` has their differences, the first from -1, as
+   characters: ']' is 1, '^' 2 ...; each '~' before it adds 33. */
 typedef struct ptxk__grid {
     const char *name;
     uint32_t entries, base, digits;
@@ -4055,7 +4061,7 @@ static const ptxk__grid ptxk__iq1_grid = {
         "^]]i^`^aa^`^ab^^^g^`^aa^`^a__^^^]k^__^^^^fa^_^i`^]c``^ab`^ba^`^aa^`^mbb^b_]^^^_]]]bx^^^^^d^`^b^]]^"
         "b`^^]]^`^^lb`_^_d^__^]]_^h``]^_^^`^`^f^`^g^^^g^`^aa^`^ad`__bd``^`^gai^`^f^`^g^^i^`^aa^`^"};
 
-/* The table's address, in global memory: a variable of the module, made when it is first asked for. */
+/* The address of the table in global memory: a variable of the module, created at its first use. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
     const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, g->name);
@@ -4084,7 +4090,7 @@ static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     return ptx_address(k, symbol);
 }
 
-/* 8 bits of signs from 7: the last makes their number even. */
+/* 8 sign bits from 7: the eighth makes the number of ones even. */
 static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
     ptx_val odd = ptx_popc(k, x);
     odd = ptx_shl(k, odd, ptx_u32(7));
@@ -4092,7 +4098,7 @@ static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
     return ptx_or(k, x, odd);
 }
 
-/* Two quads of positive bytes with signs, bits 0 ... 7 of a number. */
+/* Negates those of the 8 bytes of two quads whose bit of `signs`, 0 ... 7, is 1. */
 static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
     ptx_val x, mask;
     uint32_t i;
@@ -4108,13 +4114,13 @@ static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
     }
 }
 
-/* Where a block has the indexes of 8 values in the table (IQ3: two, of 4 values each), and their signs. */
+/* Where a block has, for 8 values, the index in the table (IQ3: two, of 4 values each) and the signs. */
 typedef struct ptxk__grid_format {
     const ptxk__grid *grid;
-    uint32_t at, bytes, per;  /* the indexes: bytes of one, of those of a share */
-    uint32_t high, high_bits; /* their further bits: `high_bits` of a byte for each share; 0: none */
-    uint32_t signs;           /* a byte for each; 0: 7 bits, in the index, or in a word */
-    uint32_t word, step;      /* ... of a share: where, and how far apart */
+    uint32_t at, bytes, per;  /* indexes: offset; bytes of one, of those of a share */
+    uint32_t high, high_bits; /* offset of upper bits, a byte for each share; bits of one index; 0: none */
+    uint32_t signs;           /* offset of signs, a byte for 8 values; 0: 7 bits, in a word or in the index */
+    uint32_t word, step;      /* offset of that word, which each share has; bytes from one to the next */
 } ptxk__grid_format;
 
 static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p,
@@ -4236,9 +4242,9 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-/* IQ1: indexes of 8 values each at `at`, 3 bits of each index further on: 12 bits of two bytes for a share
-   (IQ1_M: a nibble for each); and a bit, here or in each nibble: whether the values 8 g, from the table, are
-   less 1 or plus 1. */
+/* IQ1: an index for 8 values. Its lower 8 bits are at `at`. Its upper 3 bits are at `at` + 32: a share has
+   two bytes of four times 3 bits, and bit 15; in IQ1_M (nibbles) each index has a nibble, and its bit 3.
+   Where that bit is 1 the values are 8 g - 1, else 8 g + 1, with g of the table. */
 static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                              int nibbles, ptx_val *out) {
     ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
@@ -4293,7 +4299,8 @@ static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-/* Four numbers of 16 bits: in each, scales of 12 bits, and four bits of the factor, the lowest first. */
+/* Four 16-bit numbers at byte 48: each has four scales of 3 bits and, above, four bits of the f16 factor, the
+   lowest first. */
 static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
     uint32_t i;
@@ -4343,7 +4350,8 @@ static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 64);
 }
 
-/* The digits of base 3 of 4 bytes, each a fraction of 256: the first behind `times`, a power of 3. */
+/* A base-3 digit of each of 4 bytes. A byte b is the fraction b / 256 in base 3: digit n, from 0, is the
+   integer part of 3 times the fraction of 3^n b / 256. times: 3^n. */
 static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
     ptx_val half[2];
     uint32_t i;
@@ -4370,8 +4378,9 @@ static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
     return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
 }
 
-/* Five digits of a byte are values of five shares (32 bytes at 0), then of five halves of a share (16 at 32);
-   the last half has four digits of 4 bytes at 48. A lane's part: q. */
+/* The five digits of each of 32 bytes at 0 are values of shares 0 ... 4, those of 16 bytes at 32 values of
+   the next five halves of shares; the last half has four digits of each of 4 bytes at 48. A lane's part: q.
+   */
 static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
     const int known = p->share.known;
     const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
@@ -4445,8 +4454,7 @@ static const ptxk__reader
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
-/* The fields of a format with a reader: its values, as the reader gives them, times `first` are those of the
-   formulas. */
+/* A format with a reader. The reader's values times `first` are those of the format's formula. */
 #define PTXK__READ(name, id, values, bytes, is_signed, first, reader)                                        \
     {name,  id, values, bytes, 0,    PTXK__SHARES, PTXK__BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, first,   \
      first, 0,  0,      NULL,  NULL, &reader}
@@ -4493,8 +4501,10 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
     return NULL;
 }
 
-/* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
+/* Values of a block; of two blocks where their size is odd, as rows are 2-byte aligned. */
 static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
+
+/* The unit of k: such a block, or 8 plain numbers (16 if they are bytes). */
 
 PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind != PTXK__NUMBERS ? ptxk__block_whole(b) : b->bytes == 1 ? 16 : 8;
@@ -4505,7 +4515,7 @@ static uint32_t ptxk__block_align(const ptxk__block *b) {
     return b->bytes % 4 == 0 ? 4 : b->bytes % 2 == 0 ? 2 : 1;
 }
 
-/* Reads share i, u32, of 256 values of a row, whose block is `place`. */
+/* Reads share i, u32, of 256 values of a row. place: the address of its block. */
 PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place,
                                    ptxk__share *o) {
     ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
