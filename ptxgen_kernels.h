@@ -3283,8 +3283,8 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
    functions, a row in ptxk__blocks and a name in PTXK_FORMATS; gemv, gemm, embed and decoder then take it.
    The first eight formats have code of their own instead.
 
-   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane takes its values at one or two
-   times. Quantised weights: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16.
+   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane reads once or twice (`times` of
+   ptxk__rows). Quantised weights: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16.
    `order` says which values these are; the layout of x in shared memory is the same for all formats
    (ptxk__store_x). Plain numbers: a lane takes 8 of 256.
 
@@ -3336,7 +3336,7 @@ typedef struct ptxk__block {
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
     uint32_t is_signed;     /* the bytes of a ptxk__share are signed */
-    uint32_t unit, pair;    /* values of a step with few columns; then blocks of 256 from time to time */
+    uint32_t unit, pair;    /* values of a step with few columns; blocks of 256 between a lane's two reads */
     uint32_t run, run_area; /* values and shared bytes of a run, where a step has 1024; or 0 */
     uint32_t rows;          /* most rows of a warp */
     float first, second;    /* 1 / (constant of the first, the second half's bytes) */
@@ -3352,7 +3352,7 @@ typedef struct ptxk__block {
 /* Lane i of the 8 that share a 256-value block of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128. With
    c = i / 2 and h = i % 2, their low nibbles are 16 weights of group 2 c and their high nibbles 16 of group 2
    c + 1. The scales and minima of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
-   parts. The lane's masks and shifts (c[0] ... c[3]) cover both cases with the same code. */
+   parts. The lane's shifts (c[0] ... c[3]) and masks cover both cases with the same code. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
     pair = ptx_shr(k, lane->at, ptx_u32(1));
@@ -3456,10 +3456,10 @@ static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Q6_K: the upper two bits of values 128 n + 32 g + 16 h ..., g 0 ... 3, are bits 2 g and 2 g + 1 of bytes 32
-   n + 16 h ... of the 64; the lower four are the low (g < 2) or high nibbles of bytes 64 n + 32 (g % 2) + 16
-   h ... of the 128. Lane i = 2 n + h has all four groups; or lane i = 4 n + 2 a + h has groups a and a + 2.
-   With the six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32): no subtraction. */
+/* Q6_K: the 16 values from 128 n + 32 g + 16 h on, g 0 ... 3, have their upper two bits in bits 2 g and up of
+   the bytes from 32 n + 16 h on of the 64, their lower four in the low (g < 2) or high nibbles of those from
+   64 n + 32 (g % 2) + 16 h on of the 128. Lane i = 2 n + h has all four g, or lane i = 4 n + 2 a + h g = a
+   and a + 2. With the six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32). */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val h = ptx_and(k, lane->at, ptx_u32(1)), n, a;
     h = ptx_shl(k, h, ptx_u32(4));
@@ -3649,9 +3649,8 @@ static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__numbe
     return ptx_mad(k, high, ptx_u32(256), low);
 }
 
-/* Reads n words, b32, from `at` on, whose v is a multiple of 4. From shared memory it loads the aligned words
-   that hold them, and joins them. Global memory may end with the block: it reads only the block's own bytes.
-   */
+/* Reads n words, b32, from `at` on, whose v is a multiple of 4. In shared memory it loads the aligned words
+   that hold them, and joins them. Global memory may end with the block: there it reads no byte beyond. */
 static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, uint32_t n, ptx_val *out) {
     uint32_t o = s->offset + at.c, r = o % 4, i, j;
     ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
@@ -3720,16 +3719,15 @@ typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ..
     ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
 } ptxk__factors;
 
-/* How a format is read. Values are signed or unsigned bytes: those of the format's formula /
-   ptxk__block.first. */
+/* How a format is read. Values are signed or unsigned bytes; times ptxk__block.first they are the formula's.
+   */
 enum {
     PTXK__QUADS_16_APART,
     PTXK__QUADS_8_APART,
     PTXK__QUADS_ADJACENT
 }; /* the two quads of lane t: t and t + 4;  q = 4 (t / 2) + t % 2 and q + 2;  2 t and 2 t + 1 */
 /* What a lane's part of a share is. QUADS: two quads. BIAS_n: two quads of the formula's integers + n. SIGNS:
-   two quads without signs, then a word of their 8 sign bits. E2M1: a word of e2m1, the first quad in its low
-   nibbles. */
+   two quads without signs, and their 8 sign bits. E2M1: a word of e2m1, its low nibbles the first quad. */
 enum {
     PTXK__PART_QUADS,
     PTXK__PART_BIAS_1 = 1,
@@ -3908,8 +3906,7 @@ static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     }
 }
 
-/* Scales are e4m3 without a sign, whose shifted bits are an f16 of 2^-8 times it; 127 counts as 0, not as
-   NaN. */
+/* Scales are e4m3 without a sign. Their bits, shifted, are an f16 of 2^-8 times them. 127 is 0, not NaN. */
 static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val x, p;
     uint32_t i;
@@ -3925,9 +3922,8 @@ static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptx_mov(k, ptx_f32(128)); /* 2^8 / 2, as the values are twice e2m1's */
 }
 
-/* Q2_K, Q3_K and TQ2_0: reads the 32 bytes (of a lane: 8) that have two bits of each value of the share, bits
-   2 (share % 4) and up. Shares 0 ... 3 have the bytes at `at`, 4 ... 7 those behind. Returns the number of
-   words. */
+/* Q2_K, Q3_K, TQ2_0: reads the bytes that have two bits of each value of a share, bits 2 (share % 4) and up.
+   Shares 0 ... 3 have the 32 bytes at `at`, 4 ... 7 the next 32. Returns the number of words. */
 static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                                          ptx_val *out) {
     ptxk__number from = ptxk__number_of(k, p->share, 2, 1, 32, at);
@@ -4242,9 +4238,9 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-/* IQ1: an index for 8 values. Its lower 8 bits are at `at`. Its upper 3 bits are at `at` + 32: a share has
-   two bytes of four times 3 bits, and bit 15; in IQ1_M (nibbles) each index has a nibble, and its bit 3.
-   Where that bit is 1 the values are 8 g - 1, else 8 g + 1, with g of the table. */
+/* IQ1: an index for 8 values. Its lower 8 bits are at `at`. Its upper 3 bits are from `at` + 32 on: four
+   times 3 bits of two bytes for a share, and bit 15; in IQ1_M (nibbles) a nibble for each index, and its bit
+   3. Where that bit is 1 the values are 8 g - 1, else 8 g + 1, with g of the table. */
 static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                              int nibbles, ptx_val *out) {
     ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
@@ -4378,9 +4374,8 @@ static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
     return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
 }
 
-/* The five digits of each of 32 bytes at 0 are values of shares 0 ... 4, those of 16 bytes at 32 values of
-   the next five halves of shares; the last half has four digits of each of 4 bytes at 48. A lane's part: q.
-   */
+/* The five digits of each of 32 bytes at 0 are values of shares 0 ... 4, those of 16 bytes at 32 of the next
+   five halves of shares; the last half has four digits of each of 4 bytes at 48. A lane's part: q. */
 static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
     const int known = p->share.known;
     const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
@@ -4553,7 +4548,7 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, how a warp takes them -- */
 
-/* How a warp takes rows of one matrix. */
+/* How a warp computes dot products of rows of one matrix. */
 typedef struct ptxk__rows {
     const ptxk__block *block;
     uint32_t columns;
@@ -4564,17 +4559,17 @@ typedef struct ptxk__rows {
     uint32_t groups; /* of 16 values that a lane takes at a time */
     uint32_t unit;   /* values of a row in a step */
     uint32_t unit_bytes;
-    uint32_t abreast;             /* 2: half of the lanes take the odd rows; or 1 */
-    uint32_t times;               /* times that a lane takes 64, 32 or 8 values in a step */
+    uint32_t abreast;             /* 2: half of the lanes take the odd rows; else 1 */
+    uint32_t times;               /* 1 or 2: how often a lane takes 64, 32 or 8 values in a step */
     uint32_t area;                /* shared bytes for a row's part of a step: whole chunks */
-    uint32_t runs;                /* runs of a row's part */
+    uint32_t runs;                /* runs of a row's part of a step */
     uint32_t run_bytes, run_area; /* bytes of a run in the row, and in shared memory */
     uint32_t step;                /* shared bytes of a step, all rows */
     uint32_t stages;              /* steps in the ring: one is read, the others are in flight */
     uint32_t ring;                /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;              /* chunks of a step that a lane copies */
-    uint32_t grain;   /* copies begin at multiples of so many bytes: whole sectors, where possible */
-    uint32_t toggles; /* where a step begins between two such multiples: moves by this, back, ... */
+    uint32_t grain;   /* copies begin at multiples of this many bytes: whole sectors, where possible */
+    uint32_t toggles; /* where a step begins past such a multiple: alternates by this many bytes; or 0 */
     uint32_t sized;   /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
@@ -4582,13 +4577,13 @@ typedef struct ptxk__rows {
 static uint32_t ptxk__rows_each(const ptxk__rows *f) { return f->rows / f->abreast; }
 
 /* Bytes of a record of x. Integers: 4 blocks of 256, each with its planes; the factors of 32 groups; their
-   sums; and 32 spare bytes, so that what lies alike in two records lies 8 banks apart. */
+   sums; and 32 spare bytes, so that the same places of two records are 8 banks apart. */
 static uint32_t ptxk__x_record(uint32_t planes) { return planes ? 1024 * planes + 288 : 1024; }
 
 static uint32_t ptxk__x_values(uint32_t planes) { return planes ? 1024 : 256; }
 
-/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: a bound of the rows, or
-   0. unit: values of a step. Returns 0 when nothing fits. */
+/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: most rows, or 0: any.
+   unit: most values of a step. Returns 0 when nothing fits. */
 static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
                               uint32_t most, uint32_t unit, uint32_t room) {
     memset(f, 0, sizeof *f);
@@ -4631,14 +4626,14 @@ PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32
 
 /* -- vocabulary: rows of weights, x -- */
 
-/* A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2
-   + 2 j1 + j0 (bits) lie at 16 bytes times 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1). In each of the three orders
-   of formats the 8 lanes of a block then read 8 different sixteenths of the banks. The planes are followed by
-   32 factors d, of groups of 32, and by 32 sums: d times the sum of the integers. A record of numbers: group
-   j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
+/* A record of integers: block b of 4 has its planes at byte 256 * planes * b. In a plane, group j of 16
+   values (j = 8 j3 + 4 j2 + 2 j1 + j0) lies at 16 bytes times 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1). In each
+   of the three orders of formats the 8 lanes of a block then read from different banks. The planes are
+   followed by 32 factors d, of groups of 32, and by 32 sums: d times the sum of the integers. A record of
+   numbers: group j of 4 values lies at 16 bytes times j ^ (j >> 3 & 1). */
 
-/* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
-   * 0, which is NaN when an element is not finite; and its inverse, which turns x into integers. */
+/* The factor d of a group: integers times d are x; x times *inverse are the integers. most: the largest |x|.
+   bad: the sum of x * 0, which is NaN when an element is not finite; d is NaN then. */
 static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
     ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
     *inverse = ptx_rcp(k, most);
@@ -4652,7 +4647,7 @@ static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_
 
 /* Stores 256 values of x in a record. Lane l of a full warp has values 8 l ... 8 l + 7, zeros past the end of
    x. record: address in global or shared memory, 16-byte aligned. block: which 256 of the record's 1024
-   (ignored with 0 planes, where the record is 256). */
+   (ignored with 0 planes, where a record has 256). */
 static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
                           const ptx_val x[8]) {
     ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
@@ -4730,7 +4725,7 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
-        here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* 4 of them, j, at j ^ (j >> 3 & 1) */
+        here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* group j of 4 values: at j ^ (j >> 3 & 1) */
         here = ptx_shl(k, here, ptx_u32(2));
         at = ptx_xor(k, at, here);
         here = ptx_ptr_add(k, records, at, 4);
@@ -4788,41 +4783,41 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
    of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them. Copies and products are
    then two positions in one sequence of steps. ptxk__rows_issue_first issues the first copies.
 
-   Weights come through shared memory, a ring for each warp: a warp's request is 512 consecutive bytes,
+   Weights come through shared memory, with a ring for each warp: a warp's request is 512 consecutive bytes,
    whatever blocks they hold, and the ring keeps several steps in flight. Copies are cp.async from sm_80 on;
    before, they go through registers, one step ahead. */
 
 typedef struct ptxk__rows_state {
     ptxk__lane lane;
-    ptx_val id;                     /* the lane, of the warp */
-    ptx_val group;                  /* j: which of 4 blocks at a time; Q6_K: of a row's blocks */
+    ptx_val id;                     /* the number of the lane in its warp */
+    ptx_val group;                  /* which of the blocks of 256 that are read at a time the lane has */
     ptx_val side;                   /* abreast: 1 in lanes of odd rows */
     ptx_val ring, mine;             /* this warp's shared memory; this lane's first chunk in it */
-    ptx_val row_of[8], chunk_of[8]; /* the lane's chunk: row of the warp, offset in its run's area */
-    ptx_val run_of[8];              /* bytes of the row's part before that run */
-    ptx_val some;                   /* predicate: it copies in the last round too */
+    ptx_val row_of[8], chunk_of[8]; /* of each round, the lane's chunk: row, offset in its run's area */
+    ptx_val run_of[8];              /* ... bytes of the row's part before that run */
+    ptx_val some;                   /* predicate: the lane copies in the last round too */
     ptx_val steps;
-    ptx_val from[8];  /* first source address of each round */
-    ptx_val count[8]; /* not sized: number of steps with this chunk */
+    ptx_val from[8];  /* source address of each round in the first step */
+    ptx_val count[8]; /* not sized: number of steps that have this chunk */
     ptx_var full[8];  /* 2-byte aligned formats: bytes of each chunk that belong to the row */
-    ptx_val both[8];  /* toggles: advance of two steps together */
+    ptx_val both[8];  /* toggles: sum of the values of `full` in two successive steps, which alternate */
     ptx_val half[8];  /* toggles: u64, offset of each chunk in its sector */
-    ptx_val last[8];  /* sized: bytes in the last step */
+    ptx_val last[8];  /* sized: bytes of each chunk in the last step */
     ptx_var slot;     /* ring offset of the step that is read */
-    ptx_val own[2];   /* bytes from a row's start to the lane's block */
-    ptx_val own_last; /* not sized: the same in the last step, of a block that exists */
+    ptx_val own[2];   /* bytes from the start of a row's part to the lane's block */
+    ptx_val own_last; /* not sized: the same in the last step, or 0 where that block is past the row's end */
     ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* offsets in a slot */
     ptx_val pick[2][PTXK__ROWS_MAX];                            /* ... see ptxk__place */
     ptx_val run;                   /* runs: bytes of the row's part before the run of the lane's block */
-    ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to them, `move` and 0 alternating */
+    ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to these offsets, 0 and `move` alternating */
     ptx_val move[PTXK__ROWS_MAX];
     ptx_var x; /* the record of the next step */
     ptx_var sum[8][PTXK__ROWS_MAX];
-    ptx_val rest, turned;        /* bytes of the last step; toggles: xor of its offset */
+    ptx_val rest, turned;        /* bytes of the last step; toggles: xor for where it begins */
     void (*next)(void *context); /* or NULL */
     void *context;
-    ptx_var ahead;      /* next: the step to be copied next; s->steps: none */
-    ptx_var kept[4][8]; /* next: from; count, or last; both; half, where they change */
+    ptx_var ahead;      /* with next: the step to be copied next; s->steps: none */
+    ptx_var kept[4][8]; /* with next: from; count or last; both; half */
 } ptxk__rows_state;
 
 /* Where the copies of a group of rows begin. */
@@ -4857,8 +4852,8 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         at = ptx_and(k, at, ptx_u32(6));
     } else if (f->groups == 4) {
         at = ptx_and(k, at, ptx_u32(2));
-        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group is 2 further on, */
-        other = ptx_xor(k, b, ptx_u32(11)); /* the fourth 2 before the second */
+        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group lies 2 after it, */
+        other = ptx_xor(k, b, ptx_u32(11)); /* the fourth 2 before the second, which is this */
         at = ptx_add(k, at, at);
     } else if (f->block->order == PTXK__QUARTERS) {
         j1 = ptxk__bit(k, at, 1);
@@ -4877,7 +4872,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
     for (t = 0; t < f->times; t++) {
         ptx_val record = ptx_u32(0);
-        /* blocks of the first time: side by side, or 0, 2, 4, 6 */
+        /* blocks of the first time: 0, 1, 2, 3, or with two times 0, 2, 4, 6 */
         block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
         if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
         if (f->block->values < 256) {
@@ -4911,7 +4906,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
 }
 
-/* lane: of the warp; ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
+/* Computes what depends on the lane. ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
 static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
                              ptx_val ring) {
     uint32_t chunks = f->area / 16, run = f->run_area / 16, i;
@@ -4923,7 +4918,7 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->group = ptx_shr(k, lane, ptx_u32(f->groups == 4 ? 2 : 3));
     s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(f->groups == 4 ? 3 : 7));
     s->lane.groups = f->groups;
-    if (f->groups == 4) { /* eight lanes that read x at a time have one block, or two in two records */
+    if (f->groups == 4) { /* 8 lanes that load x together have one block of two rows, or two in two records */
         s->side = ptx_and(k, s->group, ptx_u32(1));
         s->group = ptx_shr(k, s->group, ptx_u32(1));
         if (f->abreast == 1) s->group = ptx_mad(k, s->side, ptx_u32(4), s->group);
@@ -4945,7 +4940,7 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
 }
 
-/* bytes + low - chunk, of 0 ... 16 */
+/* Bytes of the chunk at offset `chunk`, 0 ... 16, before the end of `bytes` bytes that begin at offset low. */
 static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
     ptx_val x = ptx_add(k, bytes, low);
     x = ptx_sub(k, x, chunk);
@@ -4954,9 +4949,9 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
     return ptx_as(x, PTX_U32);
 }
 
-/* Whether all chunks of a round lie within the row in every step but the last, at any alignment: with one
-   row, in every round but the last; and where a row's last step has the bytes that chunks reach beyond the
-   step before. */
+/* Whether all chunks of a round lie within the row in every step but the last, at any alignment. That holds
+   for aligned rows; where the last step has at least the bytes (a block of 32 or more) by which chunks reach
+   beyond the step before; and with one row, where the round ends within the step. */
 static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
     return f->block->aligned || (f->grain == 16 && f->runs == 1 && f->block->bytes >= 32)
@@ -4973,7 +4968,7 @@ typedef struct ptxk__chunks_in_flight { /* chunks of a step in flight through re
 } ptxk__chunks_in_flight;
 
 /* Issues the copies of step `index` into the ring at `slot`, and commits a group even where there is no such
-   step. Before sm_80 it loads, and ptxk__rows_store_chunks stores. */
+   step. Before sm_80 it only loads the chunks, and ptxk__rows_store_chunks stores them. */
 static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                                     ptx_val index, ptxk__chunks_in_flight *sent) {
     int async = ptxk__has_cp_async(k);
@@ -5031,8 +5026,8 @@ static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
     if (async) ptx_cp_async_commit(k);
 }
 
-/* Before sm_80: stores the chunks that ptxk__rows_issue_copies loaded in the ring. The last bytes of a row
-   that are no whole chunk go two by two. */
+/* Before sm_80: stores in the ring the chunks that ptxk__rows_issue_copies loaded. It copies a partial chunk
+   at the end of a row two bytes at a time. */
 static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const ptxk__chunks_in_flight *sent) {
     ptx_val to = sent->to, j, p, from, here, x;
     uint32_t i;
@@ -5071,8 +5066,8 @@ static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
 }
 
-/* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0, including
-   the skipped bytes. */
+/* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0 plus the
+   bytes to skip in each row. */
 static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
                                   ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__copy_start *start) {
     ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
@@ -5124,7 +5119,7 @@ static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk
     }
 }
 
-/* Computes the offsets in a slot that the lane reads for those rows. */
+/* Computes the offsets in a slot at which the lane reads those rows. */
 static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
                                     ptx_val row_bytes, ptx_val row, ptx_val n) {
     ptx_val last_row, r, at, low, p, here, off;
@@ -5135,7 +5130,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
     for (i = 0; i < ptxk__rows_each(f); i++) {
         r = ptx_add(k, row, ptx_u32(f->abreast * i));
         r = ptx_min(k, r, last_row);
-        at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* likewise */
+        at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* a number, as above */
         low = ptx_mad(k, r, row_bytes, at);
         if (f->runs > 1) low = ptx_add(k, low, s->run);
         low = ptx_and(k, low, ptx_u32(f->grain - 1));
@@ -5156,7 +5151,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             here = ptx_add(k, here, ptx_u32(f->area * f->abreast * i));
             s->block[t][i] = here;
             if (f->block->reader) continue;
-            if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
+            if (f->block->values == 32) { /* 2 bytes, then integers: in the same words at any alignment */
                 off = ptx_and(k, low, ptx_u32(2));
                 at = ptx_add(k, here, off);
                 here = ptx_add(k, here, ptx_u32(2));
@@ -5202,7 +5197,7 @@ PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__row
     s->slot = ptx_var_new(k, ptx_u32(0));
 }
 
-/* Creates the variables that hold the start of the copies, where it differs from row to row. */
+/* Creates the variables that hold where the copies begin, for states with `next`. */
 PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -5274,14 +5269,14 @@ PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptx
     ptx_end(k);
 }
 
-/* x of one column for a lane: halves by plane, or the numbers themselves; factors; the negated sum. */
+/* x of one column for a lane: x[plane][half], or plain numbers; factors of halves; the negated sum. */
 typedef struct ptxk__x_share {
     ptx_val x[2][4][4], number[8], d[4], sum;
-    ptx_val half_sum[2]; /* readers: of the halves, or of both */
+    ptx_val half_sum[2]; /* formats with a reader: negated sums of the halves, or of both in [0] */
 } ptxk__x_share;
 
-/* Adds the product of a share and x to the sum, where the format has a reader: for each half, or both,
-   times (d P) - minus (sum of x). */
+/* Adds the product of a share and x to the sum, for formats with a reader: times (d P) - minus (sum of x) for
+   each half, or for both together. P: the dot product of integers. */
 static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                  const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
@@ -5307,8 +5302,8 @@ static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk_
 /* Adds the product of a lane's values of x and weights to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
      unscaled    factor (d (P + P')); Q4_0: factor (d first (16 P + P') - offset s)
-   P is the dot product of a half's integers and x's, an exact integer below 2^31: 16 * 240 * 127, with 8-bit
-   x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
+   P and P' are the dot products of the halves' bytes with x's integers, exact and below 2^31: at most 16 * 240
+   * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
@@ -5418,7 +5413,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     uint32_t r, c, t;
     memset(&place, 0, sizeof place);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the step's bytes have arrived; the last is read */
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* this step has arrived; the one before has been read */
     /* the previous step used slot `before`; the step f->stages - 1 ahead reuses it */
     slot = ptx_get(k, s->slot);
     here = ptx_ptr_add(k, s->ring, slot, 1);
@@ -5437,7 +5432,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     slot = here;
     if (s->next) {
         ptxk__rows_issue_next(k, f, s, before, &sent);
-        if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
+        if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no group: other slots */
     } else {
         here = ptx_add(k, step, ptx_u32(f->stages - 1));
         ptxk__rows_issue_copies(k, f, s, before, here, &sent);
@@ -5468,7 +5463,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                     ptxk__read_share(k, f->block, s->lane.at, place.block, &share[r]);
                     continue;
                 }
-                if (f->block->values > 32) { /* one register less for each row */
+                if (f->block->values > 32) { /* saves a register for each row */
                     here = ptx_and(k, place.block, ptx_u32(~3u));
                     place.words = ptx_ptr(here, PTX_SHARED);
                 } else {
@@ -5500,8 +5495,8 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__rows_store_chunks(k, f, &sent);
 }
 
-/* Adds up the sums of a column over the warp: lane l < f->rows gets row l. While a lane has several sums it
-   sends half of them to its neighbour, and adds the neighbour's to the others. */
+/* Adds up the sums of a column over the warp: lane l < f->rows gets row l. A lane with several sums sends
+   half of them to its neighbour, and adds the neighbour's to the others. */
 static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane, ptx_val *sum) {
     uint32_t n = ptxk__rows_each(f), bit, i;
     ptx_val odd, other;
@@ -5557,8 +5552,7 @@ typedef struct ptxk__octet {
     int scaled, has_offset;
 } ptxk__octet;
 
-/* Converts the four bytes of a word to f32 and subtracts `minus`: a byte becomes the lowest digits of
-   2^23. */
+/* Converts the four bytes of a word to f32 and subtracts `minus`. A byte becomes the lowest bits of 2^23. */
 static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_val *out) {
     uint32_t i;
     for (i = 0; i < 4; i++) {
@@ -5579,7 +5573,7 @@ static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_va
     }
 }
 
-/* The same, of a format with a reader. */
+/* ptxk__octet_read for a format with a reader. */
 static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val at, ptx_val e,
                                    ptxk__octet *o) {
     ptx_val share = ptx_shr(k, e, ptx_u32(2)), p, half, word[2];
@@ -5610,8 +5604,8 @@ static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val 
     o->has_offset = 1;
 }
 
-/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. Where blocks have fewer,
-   e may pass into the following blocks. */
+/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the 256 that begin with the block at `at`. Where blocks
+   have fewer, they may be in one that follows. */
 static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
