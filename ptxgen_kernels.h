@@ -3283,10 +3283,10 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
    functions, a row in ptxk__blocks and a name in PTXK_FORMATS; gemv, gemm, embed and decoder then take it.
    The first eight formats have code of their own instead.
 
-   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane reads once or twice (`times` of
-   ptxk__rows). Quantised weights: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16.
-   `order` says which values these are; the layout of x in shared memory is the same for all formats
-   (ptxk__store_x). Plain numbers: a lane takes 8 of 256.
+   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane reads once or twice (`times`).
+   Quantised weights: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16. `order`
+   says which values these are; the layout of x in shared memory is the same for all formats (ptxk__store_x).
+   Plain numbers: a lane takes 8 of 256.
 
    Blocks of 18, 34 and 210 bytes are 2-byte aligned in a row, and rows need not begin at a multiple of 16.
    They are copied to shared memory unchanged, in chunks of 16 bytes. There a lane reads aligned words, one
@@ -4940,7 +4940,7 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
 }
 
-/* Bytes of the chunk at offset `chunk`, 0 ... 16, before the end of `bytes` bytes that begin at offset low. */
+/* How many bytes of the 16 at offset `chunk` precede the end of `bytes` bytes that begin at offset `low`. */
 static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
     ptx_val x = ptx_add(k, bytes, low);
     x = ptx_sub(k, x, chunk);
@@ -5302,8 +5302,8 @@ static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk_
 /* Adds the product of a lane's values of x and weights to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
      unscaled    factor (d (P + P')); Q4_0: factor (d first (16 P + P') - offset s)
-   P and P' are the dot products of the halves' bytes with x's integers, exact and below 2^31: at most 16 * 240
-   * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
+   P and P' are the dot products of the halves' bytes with x's integers, exact and below 2^31: at most 16 *
+   240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
