@@ -4,7 +4,7 @@
           PTX, and a plan: the launches, their grids, the workspace size, a lower bound of the memory traffic.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
-          Everywhere else include it without that #define.
+          In all other files include it without that #define.
 
    A kernel of RMSNorm for rows of 4096 halves, and its launch for a batch of rows:
 
@@ -273,8 +273,7 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
    Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
-   sequences are short, or enough to fill the device, each KV head of a sequence has one block and there is no
-   workspace.
+   sequences are short, or fill the device, each KV head of a sequence has one block and needs no workspace.
 
      variants            Tensor cores: f16, bf16 and 8-bit caches from sm_80 on. The pairs of a query and a
                          head of the group are the columns of the products: K and V are read once for up to 8
@@ -428,8 +427,7 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
      conversion          to nearest even; a value past f16's range becomes infinite; NaN stays NaN
      PTX_E4M3 caches     a byte b stands for b * factor. There is one positive f32 factor for each KV head
                          (none: 1), as k_scale and v_scale of vLLM, SGLang and FlashInfer. A value x becomes
-                         x * (1 / factor), clamped to +-448; NaN stays NaN. head_dim and strides are multiples
-                         of 16.
+                         x * (1 / factor), limited to +-448, NaN stays. head_dim, strides: multiples of 16.
      PTXK_Q8_0 caches    the values of GGUF's blocks, with bytes and factors in separate arrays, because
                          blocks of 34 bytes cannot be copied in aligned pieces of 16. 32 values share an f16
                          factor, their largest |x| / 127; a byte is x * (127 / the largest |x|) to nearest
@@ -842,9 +840,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          formats leaves too few registers, tiles have fewer columns, down to 8. Tiles of 128
                          columns unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K,
                          from sm_80 on; with EXACT not on sm_86, sm_89 and from sm_120 on, which have too
-                         little of it. 256: Q4_K, FAST, sm_90 to sm_110. sm_90a uses wgmma for tiles of 64 and
-                         128 columns of all quantised formats (not IQ4_XS with EXACT), and for tiles of 256 of
-                         these five formats with FAST.
+                         little of it. 256: Q4_K, FAST, sm_90 to sm_110. On sm_90a wgmma runs tiles of 64 and
+                         128 columns of all quantised formats (not IQ4_XS, EXACT), 256 of these five, FAST.
      k                   a multiple of the format's unit: its block (MXFP4: two blocks); 8 for plain weights,
                          16 for bytes. With several matrices: of the largest unit.
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
@@ -856,16 +853,14 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          error 2^-22 of an element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST:
                          2^-11, 2^-28; Q6_K weights, from 16 columns on, 2^-11). f16 and bf16 weights and
                          bytes are exact; so is x of the same type without gamma. With bf16 weights x becomes
-                         three bf16 numbers (2^-24), FAST two (2^-16). f32 weights and x become sums of two
-                         tf32 numbers, without the product of the smaller ones (2^-19 of a product), FAST one
-                         (2^-10).
+                         three bf16 numbers (2^-24), FAST two (2^-16). f32 weights and x become two tf32, less
+                         the product of the smaller ones (2^-19 of a product), FAST one (2^-10).
      sums                are formed over units of 256 values (bytes 128; f16, bf16 64; f32 32), in at most 64
                          tensor core steps. A step adds an error of at most 19 2^-24 of the unit's sum of
                          |w x|, in which offsets and minima of integers count as products of their own, and,
                          where columns are few, integers as 1024 (Q4_0 64, TQ 4): one large x costs its
-                         neighbours precision. With the rounding of real chips, on random data, the error
-                         relative to the norm of W's row times that of x is below 2e-6; FAST below 1e-4 from
-                         K = 1024 on.
+                         neighbours precision. With the chips' rounding, on random data, the error is below
+                         2e-6 of the norm of W's row times that of x; FAST below 1e-4 from K = 1024 on.
      many columns        Where weights are unpacked into shared memory or wgmma runs, FAST rounds weights,
                          scaled by a power of two for each row, to f16: by at most 3 2^-11 of the sum of a
                          weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
@@ -876,9 +871,8 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      sm_75               bf16 and f32 weights, scaled by a power of two for each unit of a row, become one f16
                          number, f32 with EXACT two; x is split as for quantised weights. The weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
-     x NaN or infinite   NaN in every output of that row of x. The same holds where x * gamma, or with NORM
-                         the sum of squares, overflows f32; with quantised weights perhaps from |x * gamma| =
-                         2^117 on.
+     x NaN or infinite   NaN in every output of that row of x, also where x * gamma, or with NORM the sum of
+                         squares, overflows f32; with quantised weights perhaps from |x * gamma| = 2^117 on
      factor NaN, inf     NaN or inf in that row of W only; MXFP4's factors from 2^113 on count as inf. As in
                          GGUF files NVFP4's 127 is 0. Before sm_89 e4m3's 127, NaN, is 480.
      all x 0             0 (+ bias, + residual), with eps 0 too
@@ -1006,8 +1000,8 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
 
    A module for sm_100a or sm_103a also has a second form, for f16, bf16, e4m3, e5m2 and, on sm_100a, s8 (k
    below 131072 without factors that differ along k): tcgen05.mma on tiles of 128 x 256. Tensor memory holds
-   the sums of two tiles, so that one is written while the next is multiplied. Or tiles of 256 x 256 of a pair
-   of blocks, each of which copies half of B. With factors that differ along k, tiles are half as wide.
+   the sums of two tiles, so that one is written while the next is multiplied. Or a pair of blocks takes tiles
+   of 256 x 256, and each copies half of B. With factors that differ along k, tiles are half as wide.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
@@ -1036,8 +1030,7 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
      PTXK_MATMUL_GROUPED `batch` products with sizes, addresses and factors of their own: experts, adapters.
                          Their ptxk_matmul_group structs lie in device memory, so that other kernels may fill
                          them. A fixed number of blocks walks the list; k is not divided. Groups with m or n
-                         of 0 have no tiles; all tiles together are at most 2^31 - 1. alpha and beta are those
-                         of args.
+                         of 0 have no tiles; all tiles together are at most 2^31 - 1. args has alpha and beta.
 
    No memory that is read may overlap D, except that C may be D itself. */
 
@@ -1103,8 +1096,7 @@ PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_ma
                                      ptx_plan *plan, ptxk_message *why);
 /* Whether tensor maps can describe the matrices, as the forms for sm_90a and sm_100a need: alpha is not 0;
    addresses of A, B and D, and of C where it is not 0, and their strides from row to row and from product to
-   product are multiples of 16 bytes; the latter are below 2^38 elements; there are no groups. 0 for a bad
-   desc. */
+   product are multiples of 16 bytes, the latter below 2^38 elements; no groups. 0 for a bad desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -1399,8 +1391,7 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
                           of exp(s - the largest s)
      score NaN            sorts last: chosen only where too few others are left. SOFTMAX with a bias: the
                           first experts are chosen. A weight is NaN if its own score is NaN, or a score in its
-                          sum: over the chosen experts with SOFTMAX_CHOSEN or NORMALIZE, over all with
-                          SOFTMAX.
+                          sum: over the chosen ones with SOFTMAX_CHOSEN or NORMALIZE, over all with SOFTMAX.
      score inf            +inf: softmax weights of that sum are NaN. -inf: the weight is 0; softmax over -inf
                           only: NaN.
      sum 0                with NORMALIZE weights are 0
@@ -1537,8 +1528,8 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
    kernel. A step computes the embedding of one token of each sequence; then each layer: RMSNorm, q, k and v,
    optional norms of the heads of q and k, rotary positions, k and v into the caches, attention over the
    caches or their last `window` rows, the output product added to x, RMSNorm, silu(gate) * up or another
-   activation, the down product added to x; then the final norm, the logits and the next token. Each matrix
-   may have a bias.
+   activation, the down product added to x; then the final norm, the logits and the next token. Any matrix may
+   have a bias.
 
    With `route`, layers are mixtures of experts, each with its own gate, up and down. For each sequence the
    product of the router and x gives the scores, from which experts are chosen as by route, and the weighted
@@ -1549,8 +1540,7 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
    One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
    other through counters in global memory. They begin to load weights before they wait for the values that
    the weights multiply; only weights of experts wait for the choice. All sums have a fixed order: the same
-   tokens in every run with the same number of blocks. There are two launches; the first clears the counters
-   in the workspace.
+   tokens in every run with the same number of blocks. Of the two launches the first clears the counters.
 
      formats        those of gemv, one for each matrix; ffn, hidden and heads * head_dim are whole blocks of
                     the formats of the matrices with rows of that length
@@ -1785,8 +1775,7 @@ PTXGEN_API const char *ptxk_format_name(uint32_t format) {
 #undef PTXK__NAME
 }
 
-/* The value of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0; a number if
-   it is neither. */
+/* A type or a format in a field, as a caller writes it: PTX_U8, PTXK_Q8_0; of other values the number. */
 typedef struct ptxk__value_name {
     char s[24];
 } ptxk__value_name;
@@ -1839,8 +1828,7 @@ static uint64_t ptxk__multiply_checked(uint64_t a, uint64_t b, int *fits) {
 
 PTXK__SHARED uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 
-/* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
-   everywhere. */
+/* The square root of x, 1 ... 2^32, by Newton's method: needs no libm, and gives the same bits everywhere. */
 PTXK__SHARED double ptxk__sqrt(double x) {
     double y = x;
     int i;
@@ -1852,7 +1840,7 @@ PTXK__SHARED uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 
 
 /* -- checks of descriptions and shapes -- */
 
-#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
+#define PTXK__LOW 32.0f /* weights are at most 2^-32: sums of 2^31 values near FLT_MAX stay finite */
 #define PTXK__LEN_MAX 0x7fffffffu
 #define PTXK__N_MAX (1u << 24)
 
@@ -2029,8 +2017,7 @@ PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, fl
 /* -- spans: memory that arguments name, and its overlaps -- */
 
 /* Memory that an argument names: `row` bytes, repeated in up to three directions, count[i] times at a
-   distance of stride[i] bytes. `bytes` is the distance from the first byte to the end; 2^64 - 1 if it
-   overflows. */
+   distance of stride[i] bytes. `bytes`: from the first byte to the end; 2^64 - 1 if that overflows. */
 typedef struct ptxk__span {
     const char *name;
     uint64_t at, bytes;
@@ -2592,8 +2579,7 @@ PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, pt
     return ptx_fma(k, sum, ptx_f32(0), x);
 }
 
-/* Computes cosine and sine of position * frequency (f64, radians for each position). Whole turns are
-   subtracted in f64. */
+/* Computes cosine and sine of position * frequency (f64, radians). Whole turns are subtracted in f64. */
 PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
                                   ptx_val *s) {
     ptx_val turns, whole;
@@ -2734,8 +2720,7 @@ PTXK__SHARED void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
-/* Waits until the copies of all threads have arrived. As a barrier of the block, it also ends all earlier
-   reads: what they read may be overwritten. */
+/* Waits for the copies of all threads, with a barrier: what was read before it may then be overwritten. */
 PTXK__SHARED void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
@@ -2921,8 +2906,7 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
 /* Whether the target has a conversion of e4m3. Others shift its bits to an f16 of 2^-8 times the value. */
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
-/* The factor from the f16 numbers of ptxk__widen_bytes to the stored ones, without the cache's own factors.
-   */
+/* The factor from the f16 numbers of ptxk__widen_bytes to the stored ones, the cache's own factors aside. */
 PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
@@ -3082,8 +3066,7 @@ static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     return ptx_ex2(k, difference);
 }
 
-/* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and its product with 0 in
-   K NaN. */
+/* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and inf * 0 in K NaN. */
 PTXK__SHARED int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
 /* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
@@ -3160,9 +3143,8 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
 #if PTXK__HAS(PTXK_OP_NORM | PTXK_OP_SOFTMAX)
 /* -- vocabulary: rows of elements -- */
 
-/* How threads divide a row of n elements: those of a warp where n is at most 1024, else those of a block.
-   Rows of up to 16384 stay in registers. Element e of a thread's access `round` is (round * threads + thread)
-   * vec + e. */
+/* How threads divide a row of n elements: those of a warp (n up to 1024) or of a block. Rows of up to 16384
+   stay in registers. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
 #define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
 #define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
 
@@ -3458,8 +3440,8 @@ static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
 
 /* Q6_K: the 16 values from 128 n + 32 g + 16 h on, g 0 ... 3, have their upper two bits in bits 2 g and up of
    the bytes from 32 n + 16 h on of the 64, their lower four in the low (g < 2) or high nibbles of those from
-   64 n + 32 (g % 2) + 16 h on of the 128. Lane i = 2 n + h has all four g, or lane i = 4 n + 2 a + h g = a
-   and a + 2. With the six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32). */
+   64 n + 32 (g % 2) + 16 h on of the 128. Lane i = 2 n + h has all four g; with two groups lane i = 4 n + 2 a
+   + h has g = a, a + 2. With the six bits at the top of a byte, the highest inverted, it is 4 (q - 32). */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val h = ptx_and(k, lane->at, ptx_u32(1)), n, a;
     h = ptx_shl(k, h, ptx_u32(4));
@@ -3719,8 +3701,7 @@ typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ..
     ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
 } ptxk__factors;
 
-/* How a format is read. Values are signed or unsigned bytes; times ptxk__block.first they are the formula's.
-   */
+/* How a format is read. Values are bytes, signed or not; times ptxk__block.first they are the formula's. */
 enum {
     PTXK__QUADS_16_APART,
     PTXK__QUADS_8_APART,
@@ -3760,8 +3741,7 @@ static ptx_val ptxk__field(ptx_kernel *k, ptx_val x, int shift, uint32_t mask) {
     return ptx_and(k, x, ptx_b32(mask));
 }
 
-/* Reads 16 bytes at `at`: low nibbles are values 0 ... 15, high nibbles 16 ... 31; times 2^up. Returns the
-   number of words of each half. */
+/* Reads 16 bytes at `at`, times 2^up: low nibbles are values 0 ... 15, high 16 ... 31. Returns words / 2. */
 static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                                    int up, ptx_val *out) {
     ptx_val word[4];
@@ -4295,8 +4275,7 @@ static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-/* Four 16-bit numbers at byte 48: each has four scales of 3 bits and, above, four bits of the f16 factor, the
-   lowest first. */
+/* Four 16-bit numbers at byte 48: each has four scales of 3 bits and 4 bits of the factor, lowest first. */
 static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
     uint32_t i;
@@ -4346,8 +4325,7 @@ static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 64);
 }
 
-/* A base-3 digit of each of 4 bytes. A byte b is the fraction b / 256 in base 3: digit n, from 0, is the
-   integer part of 3 times the fraction of 3^n b / 256. times: 3^n. */
+/* Digit n, from 0, in base 3 of the fraction b / 256, for each of the 4 bytes b of x. times: 3^n. */
 static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
     ptx_val half[2];
     uint32_t i;
@@ -4569,7 +4547,7 @@ typedef struct ptxk__rows {
     uint32_t ring;                /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;              /* chunks of a step that a lane copies */
     uint32_t grain;   /* copies begin at multiples of this many bytes: whole sectors, where possible */
-    uint32_t toggles; /* where a step begins past such a multiple: alternates by this many bytes; or 0 */
+    uint32_t toggles; /* not 0: every second step begins this many bytes further past such a multiple */
     uint32_t sized;   /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
@@ -4852,8 +4830,8 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         at = ptx_and(k, at, ptx_u32(6));
     } else if (f->groups == 4) {
         at = ptx_and(k, at, ptx_u32(2));
-        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group lies 2 after it, */
-        other = ptx_xor(k, b, ptx_u32(11)); /* the fourth 2 before the second, which is this */
+        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group lies 2 after this */
+        other = ptx_xor(k, b, ptx_u32(11)); /* the second; the fourth lies 2 before this */
         at = ptx_add(k, at, at);
     } else if (f->block->order == PTXK__QUARTERS) {
         j1 = ptxk__bit(k, at, 1);
@@ -5673,7 +5651,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         ptx_val n, c, l, low[2], high[2], d;
         n = ptx_shr(k, e, ptx_u32(4));             /* the half of 128 */
         c = ptx_bfe(k, e, ptx_u32(2), ptx_u32(2)); /* its group of 32 */
-        l = ptx_and(k, e, ptx_u32(3));             /* eighth of the group */
+        l = ptx_and(k, e, ptx_u32(3));             /* which eight values of the group */
         j = ptx_and(k, c, ptx_u32(1));
         j = ptx_mad(k, j, ptx_u32(4), l);
         j = ptx_mad(k, n, ptx_u32(8), j);
@@ -5716,7 +5694,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         o->scaled = 1;
         return;
     }
-    if (format == PTXK_Q4_0) { /* low halves of 16 bytes, then the high ones */
+    if (format == PTXK_Q4_0) { /* low nibbles of 16 bytes, then the high ones */
         j = ptx_shr(k, e, ptx_u32(2));
         at = ptx_ptr_add(k, at, j, 18);
         j = ptx_and(k, e, ptx_u32(1));
