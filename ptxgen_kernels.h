@@ -1,14 +1,14 @@
 /* ptxgen_kernels.h - v0.2.0 - ready GPU kernels on ptxgen.h. Public domain or MIT, at your choice.
 
    WHAT   Generates the kernels that inference of language models needs. You fill in a description. You get
-          PTX, and a plan: the launches, their grids, the workspace size, the least memory traffic.
+          PTX, and a plan: the launches, their grids, the workspace size, a lower bound of the memory traffic.
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_kernels.h"     (includes ptxgen.h)
-          Everywhere else include it plainly.
+          In all other files include it without that #define.
 
    A kernel of RMSNorm for rows of 4096 halves, and its launch for a batch of rows:
 
-       ptxk_norm_desc desc = PTX_ZERO;                          // a field that stays 0: see ZERO
+       ptxk_norm_desc desc = PTX_ZERO;                          // what a field of 0 means: see ZERO
        desc.n = 4096;
        desc.x_type = desc.y_type = desc.weight_type = PTX_F16;
        ptx_module *m = ptx_module_new(NULL);                    // for sm_75
@@ -52,30 +52,30 @@
           replays with new ones.
 
    FUNCTIONS  ptxk_<name>_emit() appends the entries to a module. The name of an entry contains everything
-          that is compiled into it, so one module can hold several. ptxk_<name>_plan() fills in the plan;
-          plan.min_bytes is a lower bound of the memory traffic. ptxk_<name>_check() tests arguments before a
-          launch: addresses are not NULL and aligned, numbers are in range, nothing that is written overlaps
-          anything else. It does not read device memory.
+          that is compiled into it, so one module can hold several variants of an operation.
+          ptxk_<name>_plan() fills in the plan; plan.min_bytes is a lower bound of the memory traffic.
+          ptxk_<name>_check() tests arguments before a launch: addresses are aligned and not NULL, numbers
+          are in range, nothing that is written overlaps anything else. It does not read device memory.
 
-   ZERO   A field that is 0 means the same in every description. A type or a format: refused, except the type
-          of an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
+   ZERO   A field of 0 means the same in every description. A type or a format: refused, except the type of
+          an optional tensor (append_type, second, third), which is then absent, and weight_type of a norm
           with PTXK_NORM_PLAIN, which has no weights. A count or a size (heads, head_dim, queries, columns,
           dims, n ...): refused. scale: the usual factor, 1/sqrt(head_dim) in attention, else 1. window,
-          soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first of
-          their list. In a shape, 0 sequences, rows or tokens give a plan without launches.
+          soft_cap, page_size, rope_dims: none. flags: none. kind, precision, pairs, method: the first
+          constant of their enum. A shape with 0 sequences, rows or tokens gives a plan without launches.
 
    EPS    The eps of a norm (norm, gemv, gemm, decoder) is an argument without a default: 0 adds nothing. A
           model states its own, mostly 1e-5 or 1e-6. With eps 0, a row of zeros stays zeros, and a row whose
           mean square is below 1.2e-38, the smallest normal f32, loses precision.
 
-   TARGET  A plan is made for the target of its module (ptx_module_desc.target, shape.target) and the
-          multiprocessors of one device. Other devices need their own.
+   TARGET  A plan is valid for the target of its module (ptx_module_desc.target, given as shape.target) and
+          for the multiprocessor count of one device (shape.sm_count). Another device needs its own plan.
 
-   MAPS   Some plans for sm_90a and later list tensor maps. Each is a parameter of the entry, behind the
+   MAPS   Some plans for sm_90a and later list tensor maps. Each is one more parameter of the entry, after the
           argument struct: see ptx_tensor_map in ptxgen.h. ptxcu_run makes them.
 
-   TRUST  What device memory holds is not checked. Lengths, page numbers and offsets must be in range, except
-          where an operation says what it does with others.
+   TRUST  Nobody checks what device memory holds. Lengths, page numbers and offsets in it must be in range,
+          except where an operation states what it does with values out of range.
 */
 #ifndef PTXGEN_KERNELS_H
 #define PTXGEN_KERNELS_H
@@ -97,9 +97,10 @@ extern "C" {
    PTXK_ONLY   #define PTXK_ONLY (PTXK_OP_GEMM | PTXK_OP_NORM) compiles these operations and no others
    PTXK_NO     #define PTXK_NO PTXK_OP_DECODER compiles all operations but these
 
-   Declarations stay. A program that calls an operation that is left out does not link; the registry knows its
-   name, and its emit function refuses with PTX_E_DESC. Row bytes of formats need one that takes weights. With
-   PTXGEN_STATIC, -Wunused-function is off from here on: GCC would name each function that is left out. */
+   All declarations remain. The plan and check functions of an operation that is left out are not defined: a
+   program that calls them does not link. Its name stays in the registry, and its emit function refuses with
+   PTX_E_DESC. ptxk_row_bytes() needs gemv, gemm, embed, quantize or decoder. With PTXGEN_STATIC,
+   -Wunused-function is off from here on: GCC would report each function that is left out. */
 #define PTXK_OP_FLASH_DECODE 0x1
 #define PTXK_OP_KV_SCATTER 0x2
 #define PTXK_OP_FLASH_PREFILL 0x4
@@ -123,7 +124,7 @@ extern "C" {
 #ifndef PTXK_NO
 #define PTXK_NO 0
 #endif
-/* Whether one of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
+/* Whether any of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
 #define PTXK__HAS(operations) ((PTXK_ONLY) & ~(PTXK_NO) & (operations))
 #if !PTXK__HAS(0x1ffff)
 #error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
@@ -146,7 +147,7 @@ typedef struct ptxk_message {
 /* ---- [TYPES] ------------------------------------------------------------------------------------------- */
 
 /* Formats of weights: GGUF's block formats, and the plain types F32, F16 and BF16. X(format) stands for
-   PTXK_<format>. They are numbered from 1 to 8 and from 73 on; no ptx_type has one of these numbers.
+   PTXK_<format>. Their values are 1 to 8 and 73 and above; no ptx_type has one of these values.
    PTXK_SET(format) is its bit in a set of formats.
 
      format                  weights and bytes of a block          format            weights and bytes
@@ -200,8 +201,8 @@ PTXGEN_API const char *ptxk_format_name(uint32_t format);
 /* -- vocabulary: pieces of kernels, for your own kernels too; an error carries the caller's line -- */
 
 /* Butterfly reduction with op (PTX_ADD, PTX_MAX ...) over the lanes whose numbers differ only in the bits
-   first, 2 first ... last/2; every lane gets the result. (1, 32): the whole warp; (1, 8): groups of 8
-   neighbours; (8, 32): the 4 lanes with the same number modulo 8. x: 32 bits; all 32 lanes take part. */
+   first, 2 * first ... last / 2; every lane gets the result. (1, 32): the whole warp; (1, 8): groups of 8
+   adjacent lanes; (8, 32): the 4 lanes with the same number modulo 8. x: 32 bits. All 32 lanes must call. */
 #define ptxk_warp_reduce(k, op, x, first, last) ptxk_warp_reduce_((k), PTX__AT, (op), (x), (first), (last))
 PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x, uint32_t first,
                                      uint32_t last);
@@ -212,7 +213,7 @@ PTXGEN_API ptx_val ptxk_warp_reduce_(ptx_kernel *k, const char *site, ptx_op_id 
     ptxk_block_reduce_((k), PTX__AT, (op), (x), (warps), (scratch))
 PTXGEN_API ptx_val ptxk_block_reduce_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_val x,
                                       uint32_t warps, ptx_val scratch);
-/* Loads 16 bytes in one access as four b32. p: a predicate, zeros where it does not hold; NULL: always. */
+/* Loads 16 bytes in one access as four b32; zeros where the predicate *p is false. p NULL: always loads. */
 #define ptxk_load16(k, p, mem, words) ptxk_load16_((k), PTX__AT, (p), (mem), (words))
 PTXGEN_API void ptxk_load16_(ptx_kernel *k, const char *site, const ptx_val *p, ptx_mem mem,
                              ptx_val words[4]);
@@ -256,33 +257,34 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
      out[b,t,h,:] = sum_i softmax_i(s(scale * q[b,t,h,:] . K[b,g,i,:])) V[b,g,i,:]
      g = h * kv_heads / heads, s(x) = soft_cap * tanh(x / soft_cap), or x without a cap
 
-   Query t of n stands at position p = lengths[b] - n + t and sees the keys i <= p; with a window, only those
-   with i > p - window. With append_type, the rows k[b,t] and v[b,t] of the new tokens become rows p of the
-   caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural logarithm
-   of the sum of e^score.
+   Query t of n has position p = lengths[b] - n + t and sees (attends to) the keys i <= p; with a window, only
+   those with i > p - window. With append_type, the rows k[b,t] and v[b,t] of the new tokens become rows p of
+   the caches, converted as by kv_scatter, and take part in the same launch. lse[b,h,t] is the natural
+   logarithm of the sum of e^score.
 
-   With PTXK_FLASH_TREE, query t sees the keys before the n new tokens and those new tokens that a mask names:
-   drafts that are a tree, each with its ancestors. With PTXK_FLASH_PRIOR, out and lse of attention to other
-   keys are merged: a prefix that sequences share is read once by a launch with batch 1, in which they are the
-   queries and masks of ones let each see all keys, or by flash_prefill; its lse has the order of prior_lse.
-   With PTXK_FLASH_SINK, e^sinks[h] is added to the sum that divides the outputs of head h, and to that of
-   lse: a score of no key.
+   PTXK_FLASH_TREE: the new tokens are a tree of drafts. Query t sees all keys before the n new tokens, and
+   those new tokens that its mask names: its ancestors and itself. PTXK_FLASH_PRIOR merges the out and lse of
+   an earlier launch that attended to other keys, such as a prefix that all sequences share: it is then read
+   only once. That launch is flash_prefill, or flash_decode with batch 1, the sequences as its queries and
+   masks of all ones, so that each query sees all keys. Its lse has the order of prior_lse. PTXK_FLASH_SINK:
+   head h has one more score, sinks[h], without a key and a value: e^sinks[h] is added to the softmax
+   denominator and to the sum in lse.
 
    Split-KV: blocks take chunks of a sequence, and the last block to finish combines them (T. Dao, D. Haziza,
    F. Massa, G. Sizov, "Flash-Decoding for long-context inference", 2023), with the online softmax of M.
    Milakov and N. Gimelshein ("Online normalizer calculation for softmax", 2018). There is one launch. Where
-   sequences are short, or fill the device by themselves, each KV head has one block, without a workspace.
+   sequences are short, or fill the device, each KV head of a sequence has one block and needs no workspace.
 
-     variants            Tensor cores: f16 and bf16 caches from sm_80 on. The heads of a group times the
-                         queries are the columns of a product: K and V are read once for up to 8 columns, or
-                         up to 16 or 32 where head_dim is small. Scalar f32 arithmetic: f32 caches (the 11
-                         bits of tf32 are too few), sm_75, PTXK_FLASH_SCALAR; K and V are read once for 8.
-     precision           f32 in both variants. Tensor cores multiply sums of two numbers of the cache's type
-                         for q and the weights (three for f32 q on bf16), which doubles the products; memory
-                         traffic hides that. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
+     variants            Tensor cores: f16, bf16 and 8-bit caches from sm_80 on. The pairs of a query and a
+                         head of the group are the columns of the products: K and V are read once for up to 8
+                         columns, or up to 16 or 32 where head_dim is small. Scalar f32 arithmetic: f32 caches
+                         (tf32 has only 11 bits), sm_75 or PTXK_FLASH_SCALAR; K and V are read once for 8.
+     precision           f32 in both variants. On tensor cores q and each softmax weight are a sum of two
+                         numbers of the cache's type (three for f32 q on bf16). That doubles the products;
+                         memory traffic hides it. Error of a weight: 2^-22 relative, bf16 2^-16. Error of an
                          element of q: f32 on f16, the larger of 2^-22 relative and 2^-51 of the largest
                          element of its row; f16 or bf16 on f16, at most 2^-38 of the largest; else exact.
-     8-bit caches        See kv_scatter. Numbers become f16 in registers, exactly; the factor of a head, or of
+     8-bit caches        See kv_scatter. Values become f16 in registers, exactly; the factor of a head, or of
                          a block of K, multiplies f32 sums. On tensor cores values of V in q8_0 are rounded to
                          f16: 2^-11 of each. Before sm_89 an e4m3 byte of 0x7f, NaN, is read as 480.
      lse                 The error is at most the largest error of a score, plus 2^-24 for each key of a
@@ -290,59 +292,60 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
                          of a score is (2.25 d + 6) 2^-24 sum |scale q K| (scalar: 16 2^-24 of that sum), plus
                          that of q. Measured against double precision on the CPU driver, 100 to 8000 random
                          keys: 2e-6 for |lse| to 12, 2e-5 for |lse| to 200.
-     in flight           On tensor cores each block has 64 KB or more of K and V on their way, as far as its
-                         keys reach, in a ring in dynamic shared memory: plans are made for a target.
+     in flight           On tensor cores each block has 64 KB or more of K and V in flight (head_dim 200 to
+                         240: 52 KB or more), unless it has fewer keys, in a ring in dynamic shared memory,
+                         whose size the plan sets for the target.
      traffic             Beyond plan.min_bytes, each chunk reads q and writes a partial result that is read
                          once: 2 * (workspace_bytes - zero_bytes). This is at most 5 % where sequences and KV
                          heads fill the device. Where they do not, chunks shrink until each multiprocessor
-                         has one; 16 chunks of 4096 keys with GQA 8 cost 10 %, in the L2 cache, while memory
-                         is read for K, V and q, once. From sm_90 on (shape.cluster) blocks form clusters,
-                         which read q once and combine in shared memory. The plan takes the smallest cluster
-                         of 2, 4 and 8 blocks (launch[0].cluster[2]) that stays within 5 % (for the 16 chunks
-                         4, with 2.6 %), or else the one with the least traffic, and none that gives a
-                         multiprocessor over an eighth more keys. PTXK_FLASH_CLUSTER_... overrides the plan. A
-                         sequence in one cluster has no workspace.
+                         has one. 4096 keys with GQA 8 in 16 chunks cost 10 %, in the L2 cache; DRAM is read
+                         once, for K, V and q. From sm_90 on (shape.cluster) blocks form clusters, which read
+                         q once and combine in shared memory. The plan takes the smallest cluster of 2, 4 or 8
+                         blocks (launch[0].cluster[2]) that stays within 5 % (in the example 4, with 2.6 %),
+                         or else the one with the least traffic. It skips sizes that give the busiest
+                         multiprocessor over an eighth more keys than without clusters. The _CLUSTER_ flags
+                         override the plan. Where each sequence has one cluster there is no workspace.
      large V             f16: no sum overflows f32. f32 and bf16: weights are at most 2^-32, so that 2^31 of
-                         the largest values do not overflow. Results are right to 3.4028e38; rounding may
+                         the largest values do not overflow. Results are correct to 3.4028e38; rounding may
                          make a larger one infinite. The absolute error is some 2^-109 (1.5e-33) for each
                          addition.
-     length 0            zeros, lse -inf, or the sink; that sequence's cache pointers are not read
-     length < queries    the queries before the sequence see nothing: zeros, lse -inf; those of a tree see the
-                         keys that there are and their masks name
+     length 0            zeros, lse -inf (with sinks: the sink); the sequence's cache pointers are not read
+     length < queries    a query at a negative position sees no key: zeros, lse -inf; in a tree it sees the
+                         existing keys that its mask names
      length > max_seq    NaN in that sequence's whole output; its cache is not accessed; the other sequences
-                         are right. The same holds for length > max_pages * page_size.
-     page past the pool  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
+                         are correct. The same holds for length > max_pages * page_size.
+     page >= pool_pages  where a key would be read: NaN in that sequence, for the KV heads whose blocks find
                          it; nothing is read or appended there
-     length > max_len    right, up to max_seq: max_len only sets the number of splits
-     score past f32      infinite, with its sign
+     length > max_len    correct, up to max_seq: max_len only sets the number of splits
+     score overflows f32 infinite, with its sign
      score -inf          weight 0; where all scores are -inf the output is zeros
      score +inf          the keys with +inf share the weight equally; lse +inf. With a cap, the cap.
      prior_lse, sinks    -inf: prior or sink has no weight. +inf: it has all, or half where lse is +inf
                          without it. Beyond 2.35e38 they count as infinite. NaN: NaN in that output and lse.
      score NaN           NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in V is NaN. On tensor cores any infinite V
-                         gives NaN, and with several queries or a window also that of a key that only other
-                         queries see.
+                         gives NaN; with several queries or a window, even in a query that does not see its
+                         key, if another query does.
 
    Element offsets are 64-bit: caches may have more than 2^32 elements. The first plan.zero_bytes of the
    workspace are counters. Each launch leaves them 0; after a failed launch they must be cleared. Launches
    that may run at the same time need separate workspaces. */
 
-/* Flags. The four _CLUSTER_ values are numbers, not bits. */
+/* Flags. The four _CLUSTER_ constants are values of one field, not bits: give one at most. */
 enum {
     PTXK_FLASH_LSE = 1,       /* writes lse */
     PTXK_FLASH_SCALAR = 2,    /* the scalar variant on every target */
     PTXK_FLASH_CLUSTER_1 = 4, /* no clusters */
-    PTXK_FLASH_CLUSTER_2 = 8, /* clusters of so many blocks, instead of the plan's choice */
+    PTXK_FLASH_CLUSTER_2 = 8, /* clusters of 2 (4, 8) blocks, instead of the plan's choice */
     PTXK_FLASH_CLUSTER_4 = 12,
     PTXK_FLASH_CLUSTER_8 = 16,
     PTXK_FLASH_PAGE_ROWS = 32, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
-    PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree */
-    PTXK_FLASH_PRIOR = 128,    /* merges what attention to other keys gave: see args.prior */
+    PTXK_FLASH_TREE = 64,      /* the new tokens are a tree of drafts: see args.tree; window must be 0 */
+    PTXK_FLASH_PRIOR = 128,    /* merges results of attention to other keys: see args.prior */
     PTXK_FLASH_SINK = 256      /* each head has one more score, without a value: see args.sinks */
 };
 
-/* What is compiled into the code. There is no padding: the bytes can serve as a key. */
+/* What is compiled into the code. There is no padding: the bytes can serve as a key of a kernel cache. */
 typedef struct ptxk_flash_decode_desc {
     uint32_t heads;       /* query heads: a multiple of kv_heads, at most 65536 */
     uint32_t kv_heads;    /* at least 1 */
@@ -352,28 +355,27 @@ typedef struct ptxk_flash_decode_desc {
     uint32_t q_type;      /* of q: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t out_type;    /* of out: PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t queries;     /* new tokens of each sequence, 1 ... 8 */
-    uint32_t window;      /* keys that a query sees, its own the last; 0: all */
+    uint32_t window;      /* a query sees only this many latest keys, its own included; 0: all */
     float soft_cap;       /* a score s becomes cap * tanh(s / cap); 0: no cap */
     uint32_t page_size;   /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
-    uint32_t append_type; /* of the new rows k and v; 0: none are appended */
+    uint32_t append_type; /* type of the new rows k and v to append; 0: no rows are appended */
     uint32_t flags;       /* PTXK_FLASH_LSE | _SCALAR | _CLUSTER_... | _PAGE_ROWS | _TREE | _PRIOR | _SINK */
 } ptxk_flash_decode_desc;
 
-/* What a plan is made for. */
 typedef struct ptxk_flash_decode_shape {
     uint32_t batch;    /* sequences, at most 65535 */
     uint32_t max_len;  /* longest length to plan for, sets the number of splits; 0: max_seq */
     uint32_t max_seq;  /* positions of a cache, at most 2^31 - 1 */
     uint32_t sm_count; /* multiprocessors of the device, 1 to 2^24 */
-    uint32_t cluster;  /* most blocks of a cluster: 8 for a module whose target is sm_90 or later, else 0 */
+    uint32_t cluster;  /* largest cluster, in blocks: 8 if the module's target is sm_90 or later, else 0 */
     ptx_target target; /* of the module; 0: PTX_SM(75) */
 } ptxk_flash_decode_shape;
 
-/* A length counts the new tokens: n queries stand at positions length - n ... length - 1. */
+/* A length includes the new tokens: n queries have positions length - n ... length - 1. */
 typedef struct ptxk_flash_decode_args {
     uint64_t q;           /* q_type [batch, queries, heads, head_dim], 16-byte aligned */
     uint64_t k_caches;    /* u64 [batch]: addresses of the caches, 16-byte aligned, kv_type. Paged: the */
-    uint64_t v_caches;    /* pool itself, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
+    uint64_t v_caches;    /* pool, kv_type [pool_pages, kv_heads, page_size, head_dim] or, with */
                           /* PTXK_FLASH_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim] */
     uint64_t lengths;     /* u32 [batch], each at most max_seq; 0: every sequence has `length` */
     uint64_t out;         /* out_type [batch, queries, heads, head_dim], 16-byte aligned */
@@ -387,11 +389,11 @@ typedef struct ptxk_flash_decode_args {
     uint32_t max_pages, pool_pages; /* paged: columns of the block table; pages of a pool */
     uint32_t length;      /* of every sequence, where lengths is 0; else 0 */
     uint64_t k_factors, v_factors; /* of 8-bit caches, as in ptxk_kv_scatter_args */
-    uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: out of attention to */
-    uint64_t prior_lse;   /* keys that are not in the caches, and its lse, f32 [heads, batch, queries]. out */
-                          /* and lse are then those of all keys. Ignored without PTXK_FLASH_PRIOR */
-    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (its own
-                             bit too), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
+    uint64_t prior;       /* f32 [batch, queries, heads, head_dim], 16-byte aligned: output of attention to */
+    uint64_t prior_lse;   /* keys outside the caches, and its lse, f32 [heads, batch, queries]. out and lse */
+                          /* are then those of all keys together. Ignored without PTXK_FLASH_PRIOR */
+    uint64_t tree;        /* u32 [batch, queries]: query t sees new token j if bit j of entry t is 1 (also for
+                             j = t), and all keys before the new tokens; ignored without PTXK_FLASH_TREE */
     uint64_t sinks;       /* f32 [heads]; ignored without PTXK_FLASH_SINK */
 } ptxk_flash_decode_args;
 
@@ -402,43 +404,43 @@ PTXGEN_API ptx_code ptxk_flash_decode_emit_(ptx_module *m, const char *site, con
 PTXGEN_API ptx_code ptxk_flash_decode_plan(const ptxk_flash_decode_desc *desc,
                                            const ptxk_flash_decode_shape *shape, ptx_plan *plan,
                                            ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. Strides must be whole vectors of 16 bytes and keep rows apart. */
+/* Tests arguments: see FUNCTIONS. Strides must be multiples of 16 bytes, and rows must not overlap. */
 PTXGEN_API ptx_code ptxk_flash_decode_check(const ptxk_flash_decode_desc *desc,
                                             const ptxk_flash_decode_args *args, ptxk_message *why);
-/* Lower bound of the traffic for lengths[batch] in host memory: K, V, q and out once. 0 for a bad desc. */
+/* Lower bound of the traffic for lengths[batch], in host memory: K, V, q and out once. 0 for a bad desc. */
 PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, const uint32_t *lengths,
                                             uint32_t batch);
-/* Keys of a chunk of a sequence of that length, as the kernel computes it. splits: plan.launch[0].grid[2]. 0
-   for a bad desc or splits 0. */
+/* Keys in a chunk of a sequence of `length` keys, as the kernel computes it. splits: plan.launch[0].grid[2].
+   0 for a bad desc or splits 0. */
 PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
                                             uint32_t splits);
 
 /* ======== kv_scatter ====================================================================================
 
-   Writes K and V of new tokens into the caches: row (h, position of token t) of the cache of t's sequence
-   becomes k[t,h,:], converted to the cache's type. A cache is [kv_heads, max_seq, d], or any layout with a
-   head stride and a row stride, or paged: pages of page_size positions, each [kv_heads, page_size, d] or
-   [page_size, kv_heads, d], found through a block table.
+   Writes K and V of new tokens into the caches: in the cache of token t's sequence, the row of head h and of
+   t's position becomes k[t,h,:], converted to the cache's type. A cache is [kv_heads, max_seq, d], or any
+   layout with a head stride and a row stride, or paged: pages of page_size positions, each [kv_heads,
+   page_size, d] or [page_size, kv_heads, d], found through a block table.
 
      position >= max_seq, page past the block table or the pool, sequence >= batch
                          nothing is written for that token
      conversion          to nearest even; a value past f16's range becomes infinite; NaN stays NaN
-     8-bit caches        PTX_E4M3: a byte b stands for b * factor, where factor, positive, is one f32 for each
-                         KV head (none: 1), as k_scale and v_scale of vLLM, SGLang and FlashInfer; a value x
-                         becomes x * (1 / factor), past 448 +-448; NaN stays NaN. PTXK_Q8_0: the numbers of
-                         GGUF's blocks, with bytes and factors in separate arrays, because blocks of 34 bytes
-                         cannot be copied in aligned pieces of 16: 32 values share an f16 factor, the largest
-                         size / 127, and a byte is x * (127 / the largest) to nearest even. A block with a NaN
-                         or infinite value is read as NaN; where the largest size passes 8.3e6 its factor is
-                         infinite, below 3.7e-6 it is 0. head_dim is a multiple of 16; of 32. Strides are
-                         multiples of 16; of the largest power of two to 256 that divides head_dim.
+     PTX_E4M3 caches     a byte b stands for b * factor. There is one positive f32 factor for each KV head
+                         (none: 1), as k_scale and v_scale of vLLM, SGLang and FlashInfer. A value x becomes
+                         x * (1 / factor), limited to +-448, NaN stays. head_dim, strides: multiples of 16.
+     PTXK_Q8_0 caches    the values of GGUF's blocks, with bytes and factors in separate arrays, because
+                         blocks of 34 bytes cannot be copied in aligned pieces of 16. 32 values share an f16
+                         factor, their largest |x| / 127; a byte is x * (127 / the largest |x|) to nearest
+                         even. A block with a NaN or infinite value is read as NaN; where the largest |x|
+                         passes 8.3e6 its factor is infinite, below 3.7e-6 it is 0. head_dim is a multiple of
+                         32, strides of the largest power of two up to 256 that divides head_dim.
      two tokens with the same sequence and position
                          either may win */
 
 /* Flags. */
 enum {
     PTXK_SCATTER_PAGE_ROWS = 1, /* pages are [page_size, kv_heads, d], not [kv_heads, page_size, d] */
-    PTXK_SCATTER_SINGLE = 2     /* writes K or V only, given as k and k_caches */
+    PTXK_SCATTER_SINGLE = 2     /* writes one tensor, K or V, given as k and k_caches */
 };
 
 /* What is compiled into the code. */
@@ -455,9 +457,9 @@ typedef struct ptxk_kv_scatter_shape {
     uint32_t tokens;
 } ptxk_kv_scatter_shape;
 
-/* Addresses are 16-byte aligned, those of u32 and u64 arrays to their element. Token t belongs to sequence
-   sequences[t], or t * sequence_step where that array is absent, and has position positions[t], or position +
-   t * position_step. Steps 1 and 0: one token for each sequence of a batch; 0 and 1: a prompt. */
+/* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Token t belongs to sequence
+   sequences[t], and has position positions[t]. Where these arrays are absent: sequence t * sequence_step,
+   position + t * position_step. Steps 1 and 0: one token for each sequence of a batch; 0 and 1: a prompt. */
 typedef struct ptxk_kv_scatter_args {
     uint64_t k, v;               /* source_type [tokens, kv_heads, head_dim]; v is ignored with _SINGLE */
     uint64_t k_caches, v_caches; /* u64 [batch]: addresses of the caches. Paged: the pool itself,
@@ -482,8 +484,8 @@ PTXGEN_API ptx_code ptxk_kv_scatter_emit_(ptx_module *m, const char *site, const
 PTXGEN_API ptx_code ptxk_kv_scatter_plan(const ptxk_kv_scatter_desc *desc,
                                          const ptxk_kv_scatter_shape *shape, ptx_plan *plan,
                                          ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. Strides must be whole vectors and keep rows apart; positions and offsets
-   must not wrap. */
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors, and rows must not overlap; positions and
+   offsets must not overflow. */
 PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, const ptxk_kv_scatter_args *args,
                                           ptxk_message *why);
 
@@ -498,29 +500,29 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
    online softmax (T. Dao, "FlashAttention-2: Faster Attention with Better Parallelism and Work
    Partitioning", 2023); tiles that no query of a block sees are not read. Lengths are arguments, the same for
    all sequences, or cumulative lengths in device memory. K and V are tensors with strides, such as a cache
-   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks are flash_decode's; one of
-   +inf has all the weight. With PTXK_PREFILL_TREE, query i sees the keys j < kv_len - q_len and those behind
-   them that a mask names: drafts that are a tree, each with its ancestors.
+   whose last rows kv_scatter has just written, or paged, as in flash_decode. Sinks work as in flash_decode; a
+   sink of +inf has all the weight. PTXK_PREFILL_TREE: the queries are a tree of drafts. Query i sees the keys
+   j < kv_len - q_len, and those later keys that its mask names: its ancestors and itself.
 
-     precision           f16 and bf16: exact products, f32 sums; weights are rounded to the type (2^-11, 2^-8;
-                         f16 weights below 2^-29 of the largest: 2^-40 of it) before the product with v. f32
-                         inputs run on tf32, which has f32's range: as the sum of two tf32 numbers with
-                         PTXK_PREFILL_EXACT (error 2^-18 of each product), as one with PTXK_PREFILL_FAST
+     precision           f16 and bf16: exact products, f32 sums; softmax weights are rounded to the type
+                         (2^-11, 2^-8; f16 weights below 2^-29 of the largest: 2^-40 of it) before the product
+                         with v. f32 inputs run as tf32, which has f32's range: as a sum of two tf32 numbers
+                         with PTXK_PREFILL_EXACT (error 2^-18 of each product), as one with PTXK_PREFILL_FAST
                          (error 2^-10). Before sm_80, bf16 and f32 run in f32 without tensor cores. FAST
                          rounds values from 3.4020e38 on to infinity. Otherwise sums of f32 and bf16 values
                          keep their range as in flash_decode, with an absolute error of 2^-117 for each key.
-     e4m3                a byte b stands for b * factor. Sums of q k and of a tile's weights times v keep 13
-                         bits, as the chip adds them (2^-13 of the largest term for each 32 terms); tiles are
+     e4m3                a byte b stands for b * factor. The tensor cores keep 13 bits of the sums of q k and
+                         of a tile's weights times v (2^-13 of the largest term for each 32 terms); tiles are
                          added in f32. Weights are rounded to e4m3 (2^-4; below 2^-14 of the largest: 2^-18 of
                          it).
      kv_type             8-bit K and V (see kv_scatter) are converted to `type` in shared memory: e4m3
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
-     soft cap            a score x becomes cap tanh(x / cap), tanh to 2^-20, before the mask
-     no key seen, kv_len 0   zeros; lse is -inf, or the sink
+     soft cap            a score x becomes cap tanh(x / cap), before the mask; the error of tanh is 2^-20
+     no key seen, kv_len 0   zeros; lse is -inf (with sinks: the sink)
      score -inf, +inf    as in flash_decode: weight 0; equal shares of the weight, lse inf. A score beyond
                          2^100 before the scale (less where the scale passes 2^26) counts as infinite. With a
-                         cap both are the cap's ends.
+                         soft cap they become -cap and cap.
      score NaN           NaN in that query's output and lse; scores of keys that it does not see do not
                          matter
      weight 0            is multiplied like any other: 0 * inf in v is NaN. This includes up to 127 unseen
@@ -532,15 +534,16 @@ PTXGEN_API ptx_code ptxk_kv_scatter_check(const ptxk_kv_scatter_desc *desc, cons
      cumulative lengths  A sequence with more than q_len queries: nothing is written for it. More than kv_len
                          keys, or fewer than 0: NaN in its output; k and v are not accessed.
      pages               cu_kv only gives the number of keys of each sequence. More than max_pages * page_size
-                         keys: NaN in its output. A page past the pool, where a key would be read: NaN in the
+                         keys: NaN in its output. A page >= pool_pages, where a key would be read: NaN in the
                          output of the blocks that find it; nothing is read there. A tile of keys lies in one
                          page: pages of 16 positions cost more barriers than those of 64 or more.
 
    out may be q itself with the same strides and type. No other memory may overlap what is written.
 
-   For PTX_SM_A(90), f16 and bf16 run on wgmma: 128 queries a block in two warpgroups that compute weights in
-   turns, and a third that copies. Where an even number of heads shares k and v and d is 65 ... 128 or above
-   192, two blocks are a cluster and copy for each other. Launches need the plan's tensor maps. */
+   For PTX_SM_A(90), f16 and bf16 run on wgmma. Two warpgroups with 64 queries each compute softmax weights in
+   turns; a third warpgroup copies k and v. Where an even number of heads shares k and v and d is 65 ... 128
+   or above 192, two blocks form a cluster, and each copies half of k and v to both. Launches need the plan's
+   tensor maps. */
 
 /* Flags, and precision. */
 enum {
@@ -575,17 +578,17 @@ typedef struct ptxk_flash_prefill_shape {
     uint32_t kv_len;   /* keys, likewise */
     uint32_t q_total;  /* queries of all sequences, for cumulative lengths; 0: batch * q_len */
     uint32_t kv_total; /* keys of all sequences, likewise */
-    ptx_target target; /* of the module; all but PTX_SM_A(90) have the same plan, as has 0 */
+    ptx_target target; /* of the module; the plan for PTX_SM_A(90) differs, all others (and 0) share one */
 } ptxk_flash_prefill_shape;
 
 /* Addresses are 16-byte aligned; those of cu_q, cu_kv and lse 4-byte. Element e of head h of row i of
    sequence b lies at b * batch_stride + i * row_stride + h * head_stride + e; with cumulative
    lengths at (cu[b] + i) * row_stride + h * head_stride + e. Strides are in elements and multiples of 16
-   bytes. They describe [batch, seq, heads, d], [batch, heads, seq, d], and q, k and v packed into one row.
+   bytes. They can describe [batch, seq, heads, d], [batch, heads, seq, d], or q, k and v packed into one row.
    Strides of K and V may be 0. Paged, k and v are pools, type [pool_pages, kv_heads, page_size, head_dim] or,
    with PTXK_PREFILL_PAGE_ROWS, [pool_pages, page_size, kv_heads, head_dim]; their strides are ignored. */
 typedef struct ptxk_flash_prefill_args {
-    uint64_t q, k, v, out;  /* of heads, kv_heads, kv_heads, heads heads */
+    uint64_t q, k, v, out;  /* q and out have `heads` heads, k and v `kv_heads` */
     uint64_t lse;           /* f32; ignored without PTXK_PREFILL_LSE */
     uint64_t cu_q, cu_kv;   /* u32 [batch + 1], cumulative lengths: first row of each sequence, and the end;
                                0: every sequence has q_len, kv_len rows, batch_stride apart */
@@ -600,11 +603,11 @@ typedef struct ptxk_flash_prefill_args {
     uint32_t max_pages, pool_pages;             /* paged: columns of the block table; pages of a pool */
     uint64_t k_factors, v_factors;              /* e4m3: f32 [kv_heads]; 0: all 1. q8_0: f16, as k and v with
                                                    head_dim / 32 in the place of head_dim and strides / 32.
-                                                   q, too, in e4m3: k_factors f32 [heads], q's times k's */
+                                                   type e4m3: k_factors f32 [heads], q's factor times k's */
     uint64_t sinks;                             /* f32 [heads]; ignored without PTXK_PREFILL_SINK */
     uint64_t tree; /* u32 [batch, q_len, ceil(q_len / 32)], with cumulative lengths [rows, ceil(q_len / 32)]:
-                      a query sees key kv_len - q_len + j (the lengths are its sequence's) if bit j % 32 of
-                      word j / 32 of its row is 1 (its own bit too); ignored without PTXK_PREFILL_TREE */
+                      a query sees key kv_len - q_len + j (with its sequence's lengths) if bit j % 32 of word
+                      j / 32 of its row is 1 (also for its own key); ignored without PTXK_PREFILL_TREE */
 } ptxk_flash_prefill_args;
 
 /* Appends the entry. desc: a ptxk_flash_prefill_desc. */
@@ -614,8 +617,8 @@ PTXGEN_API ptx_code ptxk_flash_prefill_emit_(ptx_module *m, const char *site, co
 PTXGEN_API ptx_code ptxk_flash_prefill_plan(const ptxk_flash_prefill_desc *desc,
                                             const ptxk_flash_prefill_shape *shape, ptx_plan *plan,
                                             ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. Strides must be whole vectors, not too large, and keep rows of out apart.
-   Cumulative lengths lie in device memory and are not tested. */
+/* Tests arguments: see FUNCTIONS. Strides must be whole vectors and not too large; rows of out must not
+   overlap. Cumulative lengths lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_flash_prefill_check(const ptxk_flash_prefill_desc *desc,
                                              const ptxk_flash_prefill_args *args, ptxk_message *why);
 /* Fills in the strides of packed tensors: [batch, len, heads, d], or, with cumulative lengths, [total, heads,
@@ -631,29 +634,29 @@ PTXGEN_API void ptxk_flash_prefill_pack(const ptxk_flash_prefill_desc *desc,
      s[b,t,h,i]   = scale (q[b,t,h,:] . c[b,i,:] + q_rope[b,t,h,:] . r[b,i,:])
      out[b,t,h,:] = sum_i softmax_i(s[b,t,h,i]) c[b,i,:]
 
-   c[i], the latent of token i, is key and value of all heads; r[i] is the rotated part of its key. q has been
-   multiplied by W_k of its head; out is yet to be multiplied by W_v of its head (both products: gemm with
-   PTXK_GEMM_GROUPED, a group for each head). Query t of n stands at position p = lengths[b] - n + t and sees
-   the tokens i <= p. n is an argument: 1 for a step, more for drafts, and for prompts.
+   c[i], the latent of token i, is key and value of all heads; r[i] is the rotated part of its key. The caller
+   multiplies q by W_k of its head before, and out by W_v of its head afterwards (both products: gemm with
+   PTXK_GEMM_GROUPED, a group for each head). Query t of n has position p = lengths[b] - n + t and sees the
+   tokens i <= p. n is an argument: 1 for a decoding step, more for drafts and prompts.
 
-   The pairs of query and head, t * heads + h, are the rows of products on tensor cores: `tile` of them share
-   what a block reads. Blocks take chunks of a sequence; where there are several chunks, a second launch
-   combines them, a block for each row, in their order: the same bits in every run.
+   The pairs of query and head, t * heads + h, are the rows of products on tensor cores: a block reads c and r
+   once for `tile` of them. Blocks take chunks of a sequence; where there are several chunks, a second launch
+   combines them in their order, a block for each row: the same bits in every run.
 
      targets             bf16 from sm_80 on. Where shared memory has 99 KB or less (sm_75, sm_86, sm_89, from
                          sm_120 on), tiles of 16, whatever the description asks for.
      precision           exact products, f32 sums; q is rounded to kv_type (8-bit caches: f16), and so are
                          weights (2^-11, bf16 2^-8; f16 weights below 2^-22 of the largest: 2^-33 of it).
-                         Chunks: 2^-20 of an element for each.
+                         Each chunk adds an error of 2^-20 of an element.
      8-bit caches        c and r (see kv_scatter, of one head) are converted to f16 in shared memory: e4m3
                          exactly, q8_0 with one rounding of each value. Before sm_89 e4m3's NaN is read as
                          480.
      lse                 log sum_i exp(s_i), natural. The error is at most the largest error of a score, plus
                          2^-22 for each key, plus 2^-20 (1 + |lse|).
-     length 0            zeros, lse -inf; so for queries before the sequence (length < n)
+     length 0            zeros, lse -inf; the same for queries at negative positions (length < n)
      length > max_seq, or max_pages * page_size
                          NaN in that sequence's output; its cache is not read
-     page past the pool  where a key would be read: NaN in the output of the blocks that find it
+     page >= pool_pages  where a key would be read: NaN in the output of the blocks that find it
      score -inf          weight 0. A score that is NaN or +inf: NaN in that head's output
      weight 0            is multiplied like any other: 0 * inf in c is NaN. This includes tokens that other
                          queries of the launch see
@@ -670,12 +673,12 @@ typedef struct ptxk_flash_mla_desc {
     uint32_t tile;      /* at most: 16, 32 or 64; see ptxk_flash_mla_tile */
     uint32_t page_size; /* positions of a page, a power of two, 16 ... 65536; 0: caches are not paged */
     uint32_t flags;     /* PTXK_MLA_LSE */
-    float scale;        /* 0: 1. Models divide by the root of a head's elements before the absorption */
+    float scale;        /* 0: 1. Models use 1 / sqrt(elements of a head before the absorption) */
 } ptxk_flash_mla_desc;
 
 typedef struct ptxk_flash_mla_shape {
     uint32_t batch;    /* sequences, at most 65535 */
-    uint32_t queries;  /* new tokens of each; with heads at most 2^30 pairs */
+    uint32_t queries;  /* new tokens of each; queries * heads at most 2^30 */
     uint32_t max_len;  /* longest length to plan for, sets the number of chunks; 0: max_seq */
     uint32_t max_seq;  /* positions of a cache, at most 2^30 */
     uint32_t sm_count; /* multiprocessors of the device, 1 to 2^24 */
@@ -684,8 +687,8 @@ typedef struct ptxk_flash_mla_shape {
 
 /* Addresses are 16-byte aligned; those of u32 and u64 arrays to their element. Strides are in elements, below
    2^32, and multiples of 16 bytes; element e of head h of query t of sequence b lies at (b * queries + t) *
-   row_stride + h * head_stride + e. A cache of rows of c and r side by side has two addresses in it. q8_0:
-   c_stride and r_stride are multiples of latent and rope, or of 256. */
+   row_stride + h * head_stride + e. Where c and r lie side by side in the rows of one cache, c_caches and
+   r_caches both point into it. q8_0: c_stride and r_stride are multiples of latent and rope, or of 256. */
 typedef struct ptxk_flash_mla_args {
     uint64_t q, q_rope, out;
     uint64_t q_row_stride, q_head_stride;       /* both 0: heads * latent and latent */
@@ -694,7 +697,7 @@ typedef struct ptxk_flash_mla_args {
     uint64_t c_caches, r_caches; /* u64 [batch]: addresses of the caches. Paged: the pools, kv_type
                                     [pool_pages, page_size, latent], [pool_pages, page_size, rope] */
     uint64_t c_stride, r_stride; /* from position to position; 0: latent, rope */
-    uint64_t lengths;     /* u32 [batch], with the new tokens; 0: every sequence has `length` */
+    uint64_t lengths;     /* u32 [batch], the new tokens included; 0: every sequence has `length` */
     uint64_t block_table; /* paged: u32 [batch, max_pages], page numbers in the pools */
     uint64_t lse;         /* f32 [batch, queries, heads]; ignored without PTXK_MLA_LSE */
     uint64_t workspace;   /* plan.workspace_bytes, 256-byte aligned; ignored when that is 0 */
@@ -705,7 +708,7 @@ typedef struct ptxk_flash_mla_args {
                                          latent / 32, rope / 32 in the place of latent, rope, strides / 32 */
 } ptxk_flash_mla_args;
 
-/* The tile that suits so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
+/* The tile for so many heads and queries of a sequence: the smallest that holds all pairs, else 64. */
 PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries);
 /* Appends the two entries (attend, combine). desc: a ptxk_flash_mla_desc. */
 #define ptxk_flash_mla_emit(m, desc) ptxk_flash_mla_emit_((m), PTX__AT, (desc))
@@ -724,19 +727,19 @@ PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const 
      y[c,r] = rms_c * sum_i W[r,i] (gamma[i]) x[c,i] (+ bias[r]) (+ residual[c,r])
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMV_NORM, else 1
 
-   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. For
-   quantised weights x is quantised too, to groups of 32 integers with a common factor; plain weights are
-   multiplied by f32. There are three launches. The first quantises x, once for all rows. The blocks of the
-   second take slices of K, with rows handed out in strides. The third adds the slices, where K has several.
-   Integer products are exact and f32 sums have a fixed order: the same bits in every run. W is read once.
+   W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS. For quantised weights x is
+   quantised too, to groups of 32 integers with a common factor; plain weights are multiplied by f32. The
+   first launch quantises x, once for all rows. In the second each block takes one slice of K, and rows at a
+   fixed stride. A third, where K has several slices, adds their results. Integer products are exact and f32
+   sums have a fixed order: the same bits in every run. W is read once.
 
-     several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
-                         and V. Each has its format (all quantised, or all plain), rows, bias and y. A
-                         residual needs a single y: one matrix, or SwiGLU.
+     several matrices    second and third: up to three matrices with the same x in the same launches, such as
+                         Q, K and V. Each has its own format (all quantised, or all plain), rows, bias and y.
+                         A residual needs a single y: one matrix, or SwiGLU.
      PTXK_GEMV_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's factor and the
                          biases apply to g and u
-     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights.
-                         With several matrices, of the largest unit.
+     k                   a multiple of the format's unit: its block (MXFP4: two blocks); 8 for plain weights.
+                         With several matrices: of the largest unit.
      precision           PTXK_GEMV_EXACT: x in 16 bits (two planes of 8), error at most amax / 65278 for each
                          element of a group; by Cauchy and Schwarz at most sqrt(32) / 65278 = 8.7e-5 of
                          |W| |x| (one large x in each group), typically 1e-5. PTXK_GEMV_FAST: 8 bits, amax /
@@ -748,7 +751,7 @@ PTXGEN_API ptx_code ptxk_flash_mla_check(const ptxk_flash_mla_desc *desc, const 
      |x| below 2^-100    counts as 0 where all of a group of 32 is that small. Plain weights: no such limit.
      alignment           weights: 16 bytes, as in a GGUF file. Blocks and rows of many formats are only
                          2-byte aligned: they are copied to shared memory in chunks of 16 bytes. Nothing
-                         outside the tensor is read, nothing needs repacking.
+                         outside the tensor is read; weights need no repacking.
 
    y may be the residual itself. No other memory that is read may overlap what is written. */
 
@@ -762,14 +765,14 @@ enum {
     PTXK_GEMV_SWIGLU = 16
 };
 
-/* What is compiled into the code. n and k are not: one kernel serves all layers. */
+/* What is compiled into the code, without n and k: one kernel serves all layers. */
 typedef struct ptxk_gemv_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t columns;     /* 1 ... 8 */
     uint32_t precision;   /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t output_type; /* of y and of the residual: PTX_F32 or PTX_F16 */
     uint32_t flags;       /* PTXK_GEMV_NORM | PTXK_GEMV_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, with SwiGLU of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix (with SwiGLU: up); 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
 } ptxk_gemv_desc;
 
@@ -781,7 +784,7 @@ typedef struct ptxk_gemv_shape {
     uint32_t third_n;   /* rows of the third matrix, at least 1 */
 } ptxk_gemv_shape;
 
-/* The second or third matrix: as the fields of the same names below. */
+/* The second or third matrix: fields as those of the same names in ptxk_gemv_args. */
 typedef struct ptxk_gemv_more {
     uint64_t weights, bias, y;
     uint32_t n, reserved;
@@ -820,56 +823,56 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
      rms_c = 1 / sqrt(mean_i x[c,i]^2 + eps) with PTXK_GEMM_NORM, else 1
 
    W lies as in a GGUF file, rows one after the other, in a format of PTXK_FORMATS; or its elements are bytes,
-   PTX_E4M3, PTX_E5M2 or PTX_S8, times factors. Tensor cores multiply: rows of W are the rows of a product of
-   16 by 8, rows of x its columns. There are two launches. The first scales x and splits each element into
-   16-bit numbers, in the order of the second. Its tiles are rows of W by rows of x. Each block of the second
-   takes as many steps of K as the others: tiles, or parts of them. The last block of a tile to finish adds
-   its parts, in their order: the same bits in every run.
+   PTX_E4M3, PTX_E5M2 or PTX_S8, times factors. There are two launches. The first scales x and splits each
+   element into 16-bit numbers, in the order in which the second reads them. The second multiplies on tensor
+   cores, in tiles of rows of W by rows of x (each mma is 16 by 8: rows of W are its rows, rows of x its
+   columns). All blocks take the same number of steps along K: tiles, or parts of tiles. The last block to
+   finish a tile adds its parts in their order: the same bits in every run.
 
-     several matrices    second and third: up to three matrices over one x in the same launches, such as Q, K
-                         and V. Each has its format, rows, bias and y. A residual needs a single y: one
-                         matrix, or a gated pair.
+     several matrices    second and third: up to three matrices with the same x in the same launches, such as
+                         Q, K and V. Each has its own format, rows, bias and y. A residual needs a single y:
+                         one matrix, or a gated pair.
      PTXK_GEMM_SWIGLU    two matrices, gate and up, and one y = g / (1 + e^-g) * u; the norm's
      PTXK_GEMM_GEGLU     factor and the biases apply to g and u. GEGLU: y = gelu(g) * u, gelu by tanh as in
      PTXK_GEMM_CLAMPED   activation. CLAMPED: PTXK_SWIGLU_CLAMPED of activation.
      columns             rows of x in a tile: 8, 16 ... 256. ptxk_gemm_columns() chooses. Any m runs with any
-                         of them: the last tile is padded. Where registers are few for a format, a target or
-                         a gated pair of two formats, tiles have fewer, down to 8. Tiles of 128 columns
-                         unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K, from sm_80
-                         on; EXACT not on sm_86, sm_89 and from sm_120 on, which have too little of it. 256:
-                         Q4_K, FAST, sm_90 to sm_110. On sm_90a warpgroups multiply: tiles of 64 and 128
-                         columns of all quantised formats (not IQ4_XS, EXACT), of 256 of these five, FAST.
-     k                   a multiple of the format's unit: of its block (two of MXFP4); 8 for plain weights, 16
-                         for bytes. With several matrices, of the largest unit.
+                         of them: the last tile is padded. Where a format, a target or a gated pair of two
+                         formats leaves too few registers, tiles have fewer columns, down to 8. Tiles of 128
+                         columns unpack weights once, into shared memory: Q4_0, Q8_0, Q4_K, Q5_K and Q6_K,
+                         from sm_80 on; with EXACT not on sm_86, sm_89 and from sm_120 on, which have too
+                         little of it. 256: Q4_K, FAST, sm_90 to sm_110. On sm_90a wgmma runs tiles of 64 and
+                         128 columns of all quantised formats (not IQ4_XS, EXACT), 256 of these five, FAST.
+     k                   a multiple of the format's unit: its block (MXFP4: two blocks); 8 for plain weights,
+                         16 for bytes. With several matrices: of the largest unit.
      factors             of bytes, f32: PTXK_FACTORS_..., as those of A in matmul, with n for m. They multiply
                          sums of 128 products.
-     precision           Quantised weights are multiplied exactly: as integers times the scale of their
-                         sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others, Q6_K where columns are
-                         few), in f16; the factor of a block is applied to f32 sums of 256 (32, 16)
-                         products. x is scaled by a power of two for each row, and becomes two f16 numbers
-                         (PTXK_GEMM_EXACT: error 2^-22 of an element and 2^-39 of the row's largest) or one
-                         (PTXK_GEMM_FAST: 2^-11, 2^-28; Q6_K weights, from 16 columns on, 2^-11). f16 and bf16
-                         weights and bytes are exact; so is x of the same type without gamma. With bf16
-                         weights x becomes three bf16 numbers (2^-24), FAST two (2^-16). f32 weights and x
-                         become sums of two tf32 numbers, less the product of the smaller ones (2^-19 of a
-                         product), FAST one (2^-10). Sums of a unit of 256 values (bytes 128, f16, bf16 64,
-                         f32 32): each of at most 64 steps of a tensor core adds 19 2^-24 of the sum of |w x|
-                         of the unit at most, where integers' offsets and minima count as products of their
-                         own, and, where columns are few, integers as 1024 (Q4_0 64, TQ 4): one large x costs
-                         those beside it bits. By the arithmetic of chips, on random data, of the length of
-                         W's row times that of x: below 2e-6; FAST below 1e-4 from K = 1024 on.
-     many columns        Where weights are unpacked into shared memory or warpgroups multiply, FAST rounds
-                         them to f16, times a power of two for each row: by at most 3 2^-11 of the sum of a
+     precision           Quantised weights are multiplied exactly, in f16: as integers times the scale of
+                         their sub-block (Q2_K to Q6_K, NVFP4), or as integers (all others; Q6_K where columns
+                         are few). The factor of a block multiplies f32 sums of 256 (32, 16) products. x is
+                         scaled by a power of two for each row, and becomes two f16 numbers (PTXK_GEMM_EXACT:
+                         error 2^-22 of an element and 2^-39 of the row's largest) or one (PTXK_GEMM_FAST:
+                         2^-11, 2^-28; Q6_K weights, from 16 columns on, 2^-11). f16 and bf16 weights and
+                         bytes are exact; so is x of the same type without gamma. With bf16 weights x becomes
+                         three bf16 numbers (2^-24), FAST two (2^-16). f32 weights and x become two tf32, less
+                         the product of the smaller ones (2^-19 of a product), FAST one (2^-10).
+     sums                are formed over units of 256 values (bytes 128; f16, bf16 64; f32 32), in at most 64
+                         tensor core steps. A step adds an error of at most 19 2^-24 of the unit's sum of
+                         |w x|, in which offsets and minima of integers count as products of their own, and,
+                         where columns are few, integers as 1024 (Q4_0 64, TQ 4): one large x costs its
+                         neighbours precision. With the chips' rounding, on random data, the error is below
+                         2e-6 of the norm of W's row times that of x; FAST below 1e-4 from K = 1024 on.
+     many columns        Where weights are unpacked into shared memory or wgmma runs, FAST rounds weights,
+                         scaled by a power of two for each row, to f16: by at most 3 2^-11 of the sum of a
                          weight's parts and 2^-4 of the row's largest block factor (Q4_0 2^-11, Q8_0 2^-23);
-                         sums are of a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
+                         sums run over a whole slice of K. EXACT: Q6_K, Q8_0 and Q4_0 become two f16 numbers
                          (2^-23 of a weight; Q8_0 and Q4_0 also 2^-23 of the row's largest block factor). With
-                         warpgroups so do other formats with a factor for 32 values and no scales, FAST one;
-                         the rest are exact.
-     sm_75               bf16 and f32 weights times a power of two for a unit of a row become f16 numbers, one
-                         or, for f32, two (FAST one), and x as beside quantised weights: the weights' errors
+                         wgmma the other formats with a factor for 32 values and no scales do so, too (FAST:
+                         one); the rest are exact.
+     sm_75               bf16 and f32 weights, scaled by a power of two for each unit of a row, become one f16
+                         number, f32 with EXACT two; x is split as for quantised weights. The weights' errors
                          are 2^-39 of the unit's largest weight, and for f32 2^-21 (FAST 2^-11) of each.
-     x NaN or infinite   NaN in every output of that row of x; so where x * gamma, or with NORM the sum of
-                         squares, overflows f32; with quantised weights it may be from |x * gamma| = 2^117 on
+     x NaN or infinite   NaN in every output of that row of x, also where x * gamma, or with NORM the sum of
+                         squares, overflows f32; with quantised weights perhaps from |x * gamma| = 2^117 on
      factor NaN, inf     NaN or inf in that row of W only; MXFP4's factors from 2^113 on count as inf. As in
                          GGUF files NVFP4's 127 is 0. Before sm_89 e4m3's 127, NaN, is 480.
      all x 0             0 (+ bias, + residual), with eps 0 too
@@ -880,11 +883,11 @@ PTXGEN_API ptx_code ptxk_gemv_check(const ptxk_gemv_desc *desc, const ptxk_gemv_
                          groups that have rows are read. Rows of y that are in no group are not written.
      alignment           as in gemv
 
-   Traffic: W is read once for each tile of columns, from L2 but the first time; x, prepared, once for each
-   tile of rows of W, from L2. The first plan.zero_bytes of the workspace are counters. Each launch leaves
-   them 0; a launch with another m, n or k has its own number of them, and other memory behind. Launches that
-   may run at the same time need separate workspaces. y may be the residual itself. No other memory that is
-   read may overlap what is written. */
+   Traffic: W is read once for each tile of columns, after the first time from L2; the prepared x is read once
+   for each tile of rows of W, from L2. The first plan.zero_bytes of the workspace are counters. Each launch
+   leaves them 0. The number of counters depends on m, n and k, and other data follows them: clear them before
+   a launch with another shape. Launches that may run at the same time need separate workspaces. y may be the
+   residual itself. No other memory that is read may overlap what is written. */
 
 /* Precision of x and of f32 weights; flags. */
 enum { PTXK_GEMM_EXACT = 0, PTXK_GEMM_FAST = 1 };
@@ -899,7 +902,7 @@ enum {
     PTXK_GEMM_CLAMPED = 128
 };
 
-/* What is compiled into the code. m, n and k are not: one kernel serves all layers. */
+/* What is compiled into the code, without m, n and k: one kernel serves all layers. */
 typedef struct ptxk_gemm_desc {
     uint32_t format;      /* of the weights: PTXK_Q4_K ... */
     uint32_t x_type;      /* of x: PTX_F32, PTX_F16 or PTX_BF16 */
@@ -907,14 +910,13 @@ typedef struct ptxk_gemm_desc {
     uint32_t columns;     /* rows of x in a tile, at most: 8, 16 ... 256; see ptxk_gemm_columns */
     uint32_t precision;   /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
     uint32_t flags;       /* PTXK_GEMM_NORM | PTXK_GEMM_GAMMA ... */
-    uint32_t second;      /* format of a second matrix, in a gated pair of up; 0: there is none */
+    uint32_t second;      /* format of a second matrix (in a gated pair: up); 0: there is none */
     uint32_t third;       /* format of a third matrix; 0: there is none */
     uint32_t factors;     /* of all matrices of bytes: PTXK_FACTORS_NONE, _TENSOR, _ROW, _BLOCK, _SQUARE */
 } ptxk_gemm_desc;
 
 typedef struct ptxk_gemm_shape {
-    uint32_t m;        /* rows of x and of y, at most 2^22; 0: no launches. With GROUPED rows of y, of all
-                           groups */
+    uint32_t m;        /* rows of x and of y (GROUPED: rows of y of all groups), at most 2^22; 0: no launch */
     uint32_t n;        /* rows of W, at most 2^26; all tiles together have fewer than 2^31 steps of K */
     uint32_t k;        /* columns of W and of x, whole units, at most 2^20 */
     uint32_t second_n; /* rows of the second matrix, at least 1; ignored with a gated pair, where it is n */
@@ -946,31 +948,31 @@ typedef struct ptxk_gemm_args {
     float eps;                /* of the norm: 0 or more, finite */
     uint32_t reserved;        /* 0 */
     /* GROUPED; else ignored: */
-    uint64_t offsets;         /* u32 [groups + 1], 4-byte aligned: group i has rows offsets[i] to
-                                 offsets[i + 1] - 1 of y, those below m; none unless the second is larger. A
-                                 row must not be in two groups */
-    uint64_t x_rows;          /* u32 [m], 4-byte aligned: the row of x for each row of y; from x_count on, a
-                                 row of zeros. 0: the same row */
+    uint64_t offsets;         /* u32 [groups + 1], 4-byte aligned: group i has those of the rows offsets[i]
+                                 to offsets[i + 1] - 1 of y that are below m; none if offsets[i + 1] <=
+                                 offsets[i]. A row must not be in two groups */
+    uint64_t x_rows;          /* u32 [m], 4-byte aligned: the row of x for each row of y; a number >= x_count
+                                 is a row of zeros. Address 0: row i of y has row i of x */
     uint64_t group_stride[3]; /* of each matrix: bytes from the weights of a group to those of the next, a
                                  multiple of 16; 0: the rows of all groups lie one after the other */
     uint32_t groups;          /* as in the shape */
     uint32_t x_count;         /* rows of x; 0: m */
     /* Matrices of bytes; else ignored: */
-    uint64_t factors[3]; /* f32, 4-byte aligned: as in matmul, with n for m; with GROUPED those of a group
-                            after the other */
+    uint64_t factors[3]; /* f32, 4-byte aligned: as in matmul, with n for m; with GROUPED one group after
+                            the other */
 } ptxk_gemm_args;
 
-/* The tile that suits m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
+/* The columns of a tile for m rows of x: the smallest of 8, 16 ... 128 that holds them, else 256. */
 PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m);
 /* Appends the two entries (x, rows). desc: a ptxk_gemm_desc. */
 #define ptxk_gemm_emit(m, desc) ptxk_gemm_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_gemm_emit_(ptx_module *m, const char *site, const void *desc);
-/* The launches. min_bytes: weights, x, gamma, biases, residual and y once; weights and biases of as many
-   groups as may have rows. */
+/* Two launches. min_bytes: weights, x, gamma, biases, residual and y once; with GROUPED the weights and
+   biases of as many groups as may have rows. */
 PTXGEN_API ptx_code ptxk_gemm_plan(const ptxk_gemm_desc *desc, const ptxk_gemm_shape *shape, ptx_plan *plan,
                                    ptxk_message *why);
-/* Tests arguments: see FUNCTIONS. Target and multiprocessors are not among them: no target's workspace is
-   smaller than what this takes for overlaps; plan.workspace_bytes may be larger. */
+/* Tests arguments: see FUNCTIONS. They do not name the target and the multiprocessors: the test of overlaps
+   takes the smallest workspace of any target, and plan.workspace_bytes may be larger. */
 PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_args *args,
                                     ptxk_message *why);
 
@@ -981,56 +983,56 @@ PTXGEN_API ptx_code ptxk_gemm_check(const ptxk_gemm_desc *desc, const ptxk_gemm_
      D[i,j] = act(alpha fa[i] fb[j] sum_x op(A)[i,x] op(B)[x,j] + beta C[i,j] + bias[j])
 
    op(A) is A, [m,k], or with PTXK_MATMUL_TRANS_A the transpose of A, [k,m]. op(B) is B, [k,n], or with
-   PTXK_MATMUL_TRANS_B the transpose of B, [n,k], as the weights of a linear layer lie. m, n and k are any
-   from 0, read from the arguments. C may be D; with beta 0 it is not read, with alpha 0 A and B are not.
+   PTXK_MATMUL_TRANS_B the transpose of B, [n,k], which is the layout of a linear layer's weights. m, n and k
+   are arguments, from 0 on. C may be D; with beta 0 C is not read, with alpha 0 A and B are not.
 
    Tiles of 128 x 128 or 64 x 64; k through three or four stages of shared memory by cp.async (before sm_80
-   two, through registers); mma.sync on swizzled tiles; results in whole rows. For the tiles that are left
-   when each multiprocessor has had as many as all others, k is divided into parts, and the last block of a
+   two, through registers); mma.sync on swizzled tiles; results in whole rows. The tiles of the last,
+   incomplete round over the multiprocessors are divided along k into parts, and the last block to finish a
    tile adds their sums in order. There is one launch, and the same bits in every run.
 
-   A module for sm_90a has a second form: wgmma on tiles of 128 x 256, or 128 x 128 for few steps along k and
-   for sums that are added to others every 128 of k. Tensor maps copy them into four or six stages of shared
-   memory. A warpgroup copies, two multiply; blocks are persistent; two blocks, one below the other, share the
-   copies of B. f16 and bf16 with any transposes; f32 (FAST), e4m3, e5m2 and s8 (without factors that differ
-   along k: k below 131072) with A as it is and B transposed. The plan takes this form where shape.aligned is
-   1. A plan of the first form suits such a module too.
+   A module for sm_90a has a second form: wgmma on tiles of 128 x 256, or of 128 x 128 where k is short or
+   wgmma's sums are added to f32 sums every 128 along k. Tensor maps copy A and B into four or six stages of
+   shared memory. One warpgroup copies, two multiply; blocks are persistent; the two blocks of a cluster have
+   tiles one below the other and share the copies of B. f16 and bf16 with any transposes; f32 (FAST), e4m3,
+   e5m2 and s8 (without factors that differ along k: k below 131072) with A as it is and B transposed. Where
+   shape.aligned is 1 the plan takes this form. A plan of the first form suits such a module too.
 
-   A module for sm_100a or sm_103a has another such form, of f16, bf16, e4m3, e5m2 and, for sm_100a, s8 (k
-   below 131072 without factors that differ along k): tcgen05.mma on tiles of 128 x 256, with sums in tensor
-   memory, which holds two tiles, so that one is written while the next is multiplied; or tiles of 256 x 256
-   of a pair of blocks, each of which copies half of B. With factors that differ along k, half as wide.
+   A module for sm_100a or sm_103a also has a second form, for f16, bf16, e4m3, e5m2 and, on sm_100a, s8 (k
+   below 131072 without factors that differ along k): tcgen05.mma on tiles of 128 x 256. Tensor memory holds
+   the sums of two tiles, so that one is written while the next is multiplied. Or a pair of blocks takes tiles
+   of 256 x 256, and each copies half of B. With factors that differ along k, tiles are half as wide.
 
      types               f16; bf16; f32; e4m3 and e5m2, mixed too; s8. Where the target's tensor cores lack a
                          type (before sm_89 e4m3 and e5m2, before sm_80 all but f16), products run in f32.
-                         From sm_90 to sm_110 e4m3 and e5m2 become f16 on their way to them.
-     precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores make them:
+                         From sm_90 to sm_110 mma.sync takes e4m3 and e5m2 converted to f16.
+     precision           f16, bf16, e4m3, e5m2: exact products, f32 sums as the chip's tensor cores form them:
                          within (n + 1) 2^-24 of the largest term and 2^-23 of the result for each n products,
-                         n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits; on all
-                         chips they are added to f32 sums every 128 of k, but for tcgen05, whose sums run
-                         through all of k where factors do not differ along it. s8: exact sums of 65536
-                         products, added in f32. f32, PTXK_MATMUL_EXACT: three tf32 products, 2^-21 of each
-                         product; sums of 48 of k are added in f32. PTXK_MATMUL_FAST: one, factors rounded
-                         to 11 bits, 2^-10 of each product.
-     large f32           EXACT: a factor past 3.4019e38 keeps 11 bits. FAST: past 3.4020e38 it is infinite.
+                         n at least 8. On sm_89, and by wgmma, sums of e4m3 and e5m2 keep 13 bits. Sums of
+                         these types are added to f32 sums every 128 along k, except those of tcgen05, which
+                         run over all of k unless factors differ along it. s8: exact sums of 65536 products,
+                         added in f32. f32, PTXK_MATMUL_EXACT: three tf32 products, error 2^-21 of each
+                         product; sums of 48 along k are added in f32. PTXK_MATMUL_FAST: one tf32 product,
+                         inputs rounded to 11 bits, 2^-10 of each product.
+     large f32           EXACT: an input past 3.4019e38 keeps 11 bits. FAST: past 3.4020e38 it is infinite.
      factors             f32, of A and of B: PTXK_FACTORS_... Those that differ along k, 8-bit types only,
                          multiply the sums of 128 products.
      bias                f32 [n], the same for all products of a batch
      activation          PTXK_MATMUL_RELU; _SILU: x / (1 + e^-x); _GELU by tanh. x -inf: 0, NaN, NaN
      out in f16          a value past f16's range becomes infinite
-     alignment           elements. The fast path needs addresses and leading dimensions of A and B in
+     alignment           to an element. The fast path needs addresses and leading dimensions of A and B in
                          multiples of 16 bytes, and rows of m (TRANS_A) or of n (without TRANS_B) elements in
-                         multiples of 16 bytes. It is chosen at run time. Other problems, 8-bit types with k
-                         across the rows in memory, and the last k % 32 (f32 16, 8-bit 64) are copied by
-                         elements. Results: 4 elements in an access where addresses, leading dimensions and n
-                         of C and D are multiples of 4 elements.
+                         multiples of 16 bytes. The kernel chooses it at run time. Other problems, 8-bit types
+                         with k across the rows in memory, and the last k % 32 (f32 16, 8-bit 64) are copied
+                         element by element. Results: 4 elements in an access where addresses, leading
+                         dimensions and n of C and D are multiples of 4 elements.
      batch               `batch` products of one size, a stride apart; stride 0: a matrix that all share
-     PTXK_MATMUL_GROUPED `batch` products of their own sizes, addresses and factors: experts, adapters. Their
-                         ptxk_matmul_group structs lie in device memory, so that other kernels may fill them.
-                         A fixed number of blocks walks the list; k is not divided. Groups with m or n of 0
-                         have no tiles; all tiles together are at most 2^31 - 1. alpha and beta are of args.
+     PTXK_MATMUL_GROUPED `batch` products with sizes, addresses and factors of their own: experts, adapters.
+                         Their ptxk_matmul_group structs lie in device memory, so that other kernels may fill
+                         them. A fixed number of blocks walks the list; k is not divided. Groups with m or n
+                         of 0 have no tiles; all tiles together are at most 2^31 - 1. args has alpha and beta.
 
-   No memory that is read may overlap D but C, and that must be D itself. */
+   No memory that is read may overlap D, except that C may be D itself. */
 
 /* Flags; precision of f32; activations; factors. */
 enum { PTXK_MATMUL_TRANS_A = 1, PTXK_MATMUL_TRANS_B = 2, PTXK_MATMUL_BIAS = 4, PTXK_MATMUL_GROUPED = 8 };
@@ -1055,14 +1057,14 @@ typedef struct ptxk_matmul_desc {
 } ptxk_matmul_desc;
 
 typedef struct ptxk_matmul_shape {
-    uint32_t m, n, k;  /* each at most 2^31 - 1; with GROUPED those of a usual group, to choose the tile */
+    uint32_t m, n, k;  /* each at most 2^31 - 1; with GROUPED those of a typical group, to choose the tile */
     uint32_t batch;    /* products, or groups; at most 2^31 - 1 tiles of 64 x 64 in all */
     uint32_t sm_count; /* multiprocessors of the device, 1 to 65536 */
-    ptx_target target; /* of the module; 0: PTX_SM(75), as there */
-    uint32_t aligned;  /* 1: addresses and strides are those of ptxk_matmul_aligned; 0: any */
+    ptx_target target; /* of the module; 0: PTX_SM(75), as in ptx_module_desc */
+    uint32_t aligned;  /* 1: ptxk_matmul_aligned() is 1 for all launches of the plan; 0: any arguments */
 } ptxk_matmul_shape;
 
-/* A product of a group. Fields as below, in the same order. */
+/* The product of one group. Fields as in ptxk_matmul_args. */
 typedef struct ptxk_matmul_group {
     uint64_t a, b, c, d, bias, a_factors, b_factors;
     uint32_t m, n, k, lda, ldb, ldc, ldd, reserved;
@@ -1092,9 +1094,9 @@ PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const voi
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
 PTXGEN_API ptx_code ptxk_matmul_plan(const ptxk_matmul_desc *desc, const ptxk_matmul_shape *shape,
                                      ptx_plan *plan, ptxk_message *why);
-/* Whether tensor maps can describe the matrices, which the forms for sm_90a and sm_100a need: alpha is not 0;
+/* Whether tensor maps can describe the matrices, as the forms for sm_90a and sm_100a need: alpha is not 0;
    addresses of A, B and D, and of C where it is not 0, and their strides from row to row and from product to
-   product, below 2^38 elements, are multiples of 16 bytes; there are no groups. 0 for a bad desc. */
+   product are multiples of 16 bytes, the latter below 2^38 elements; no groups. 0 for a bad desc. */
 PTXGEN_API int ptxk_matmul_aligned(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args);
 /* Tests arguments: see FUNCTIONS. Groups lie in device memory and are not tested. */
 PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_matmul_args *args,
@@ -1107,16 +1109,16 @@ PTXGEN_API ptx_code ptxk_matmul_check(const ptxk_matmul_desc *desc, const ptxk_m
      y[t,:] = gamma * x / sqrt(mean x^2 + eps)
      y[t,:] = gamma * (x - mean) / sqrt(mean (x - mean)^2 + eps) + beta
 
-   PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written, and
-   normalised as written. PTXK_NORM_ADD adds the result to y[t,:]. f32 arithmetic in a fixed order. Rows to
-   16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
+   PTXK_NORM_RESIDUAL first adds: x[t,:] += residual[t,:]. The sum is rounded to x_type, written to x, and
+   normalised as rounded. PTXK_NORM_ADD adds the result to y[t,:]. f32 arithmetic in a fixed order. Rows of up
+   to 16384 elements stay in registers; longer ones are read again. gamma is optional; beta requires
    PTXK_NORM_LAYER and gamma.
 
      sum of squares past f32, x NaN or infinite   NaN in that row
      all x 0, eps 0                               0 (LayerNorm: beta)
 
-   y may be x, or with a residual the residual, where the types are equal, but not with PTXK_NORM_ADD. Nothing
-   else may overlap. */
+   y may be x (with PTXK_NORM_RESIDUAL also the residual) where the types are equal, but not with
+   PTXK_NORM_ADD. No other memory may overlap what is written. */
 
 /* Kinds, and flags. */
 enum { PTXK_NORM_RMS = 0, PTXK_NORM_LAYER = 1 };
@@ -1143,7 +1145,7 @@ typedef struct ptxk_norm_shape {
 typedef struct ptxk_norm_args {
     uint64_t x;           /* x_type [rows, n]; written with PTXK_NORM_RESIDUAL */
     uint64_t residual;    /* x_type [rows, n]; ignored without PTXK_NORM_RESIDUAL */
-    uint64_t y;           /* y_type [rows, n]; read, too, with PTXK_NORM_ADD */
+    uint64_t y;           /* y_type [rows, n]; also read with PTXK_NORM_ADD */
     uint64_t gamma, beta; /* weight_type [n]; gamma is ignored with _PLAIN, beta without _BETA */
     uint32_t rows;        /* as in the shape */
     float eps;            /* 0 or more, finite */
@@ -1164,10 +1166,10 @@ PTXGEN_API ptx_code ptxk_norm_check(const ptxk_norm_desc *desc, const ptxk_norm_
    y[t,i] = exp(scale x[t,i]) / sum_j exp(scale x[t,j]) for rows of any length. Long rows use the online
    softmax of Milakov and Gimelshein (see flash_decode). y may be x where the types are equal.
 
-     x finite       right at any size, with any scale
-     scale x -inf   0; a row with nothing else: zeros
-     scale x +inf   these elements share the weight equally. With a scale above 0.69, so do elements of f32's
-                    largest number.
+     x finite       correct at any magnitude, with any scale
+     scale x -inf   0; a row of these only: zeros
+     scale x +inf   these elements share the weight equally. With a scale above 0.69, so do elements equal to
+                    FLT_MAX.
      x NaN          NaN in that row */
 typedef struct ptxk_softmax_desc {
     uint32_t n;              /* elements of a row, 1 ... 2^24 */
@@ -1197,14 +1199,14 @@ PTXGEN_API ptx_code ptxk_softmax_check(const ptxk_softmax_desc *desc, const ptxk
 
 /* ======== activation ====================================================================================
 
-   y = silu(x) or gelu(x); gated: y = silu(x) * up or gelu(x) * up. Row strides let x and up lie side by side
-   in one row. y may be x or up where types and strides are equal.
+   y = silu(x) or gelu(x); gated: y = silu(x) * up or gelu(x) * up. Row strides allow x and up side by side in
+   one row. y may be x or up where types and strides are equal.
 
      silu(x)        x / (1 + exp(-x))
      gelu by tanh   x / (1 + exp(-2 c (x + 0.044715 x^3))), c = sqrt(2 / pi)
      gelu by erf    Abramowitz and Stegun 7.1.26: within 1.5e-7 |x| of the gelu with erf
-     clamped        gated only, as gpt-oss has it: x / (1 + exp(-1.702 x)) (up + 1) of x up to 7 and up from
-                    -7 to 7
+     clamped        gated only, as in gpt-oss: x / (1 + exp(-1.702 x)) (up + 1), with x limited to at most 7
+                    and up to -7 ... 7 before
      x -inf         NaN (all but gelu by erf) */
 enum { PTXK_SILU = 0, PTXK_GELU = 1 /* by tanh */, PTXK_GELU_ERF = 2, PTXK_SWIGLU_CLAMPED = 3 };
 typedef struct ptxk_activation_desc {
@@ -1219,7 +1221,7 @@ typedef struct ptxk_activation_shape {
 } ptxk_activation_shape;
 
 typedef struct ptxk_activation_args {
-    uint64_t x, up, y; /* aligned to an element, faster at 16 bytes; up: x + n where one row holds both */
+    uint64_t x, up, y; /* aligned to an element, faster at 16 bytes; up: x + n elements if a row holds both */
     uint64_t x_stride, up_stride, y_stride; /* elements from row to row; 0: n */
     uint32_t rows, n;                       /* as in the shape */
 } ptxk_activation_args;
@@ -1238,7 +1240,7 @@ PTXGEN_API ptx_code ptxk_activation_check(const ptxk_activation_desc *desc, cons
 
    Rotates pairs of elements of each head by the angle position * frequencies[i], in place: a, b become
    a cos - b sin, a sin + b cos. Rotates the first `dims` elements of a head and leaves the others. The angle
-   is reduced in f64: right to 1e-6 at any u32 position. ptxk_rope_frequencies() makes the table:
+   is reduced in f64, for an error of 1e-6 at any u32 position. ptxk_rope_frequencies() makes the table:
    theta^(-2 i / dims), divided by a linear factor, by a table of factors, or by the rule of Llama 3.1. */
 
 /* Pairs: interleaved, elements 2 i and 2 i + 1, or split, i and i + dims / 2. */
@@ -1268,8 +1270,8 @@ typedef struct ptxk_rope_args {
 /* How frequencies are scaled. All zero: theta 10000, unscaled. */
 typedef struct ptxk_rope_scaling {
     double theta;          /* 0: 10000 */
-    double factor;         /* divides every frequency; Llama 3.1: only those of long waves. 0: 1 */
-    double low, high;      /* Llama 3.1: low_freq_factor, high_freq_factor; both 0: not its rule */
+    double factor;         /* divides every frequency; Llama 3.1: only those of long wavelengths. 0: 1 */
+    double low, high;      /* Llama 3.1: low_freq_factor, high_freq_factor; both 0: not this rule */
     double original;       /* Llama 3.1: the context before scaling, original_max_position_embeddings */
     const float *factors;  /* [dims / 2]: each divides its frequency; or NULL */
 } ptxk_rope_scaling;
@@ -1290,8 +1292,8 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
 
 /* ======== embed =========================================================================================
 
-   y[t,:] = scale * table[ids[t],:]. The table has any of PTXK_FORMATS. An id past the table's rows gives NaN
-   in that row of y, and nothing is read. y overlaps neither table nor ids. */
+   y[t,:] = scale * table[ids[t],:]. The table has any of PTXK_FORMATS. An id >= rows gives NaN in that row of
+   y, and nothing is read. y must overlap neither table nor ids. */
 typedef struct ptxk_embed_desc {
     uint32_t n;      /* elements of a row: a multiple of the format's block, 1 ... 2^24 */
     uint32_t format; /* of the table: PTXK_Q4_K ... */
@@ -1323,11 +1325,11 @@ PTXGEN_API ptx_code ptxk_embed_check(const ptxk_embed_desc *desc, const ptxk_emb
 /* ======== sample ========================================================================================
 
    Chooses one token from each row of logits. With temperature 0 or PTXK_SAMPLE_ARGMAX: the largest logit; of
-   equal ones the lowest token; NaN counts as the smallest. Otherwise tokens are ordered by logit, equal ones
-   by number. Token i has the weight exp((logit_i - largest) / temperature), in steps of 2^-40. The
-   first top_k stay (0: all); of these the fewest whose weights reach top_p of their sum (0 or 1: all; at
-   least one). The choice is the first token at which the running sum of weights passes random * total. Sums
-   are integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood,
+   equal ones the lowest token; NaN counts as the smallest. Otherwise tokens are ordered by descending logit,
+   equal ones by number. Token i has the weight exp((logit_i - largest) / temperature), in steps of 2^-40. The
+   first top_k tokens stay (0: all); of these the fewest whose weights reach top_p of their sum (0 or 1: all;
+   at least one). The choice is the first token at which the running sum of weights passes random * total.
+   Sums are integers: the same token in every run. random: 64 bits of SplitMix64 (G. Steele, D. Lea, C. Flood,
    "Fast splittable pseudorandom number generators", 2014), from seed and the counter row << 32 | position.
 
      all -inf or NaN      as with temperature 0
@@ -1368,28 +1370,28 @@ PTXGEN_API ptx_code ptxk_sample_check(const ptxk_sample_desc *desc, const ptxk_s
 /* ======== route =========================================================================================
 
    Chooses experts of a mixture for each token, from the scores s[t,e] of a router, and sorts the choices by
-   expert: what gemm with PTXK_GEMM_GROUPED reads, and combine behind it.
+   expert, for gemm with PTXK_GEMM_GROUPED and then combine to read.
 
-     kind                       p[t,e]                            of
+     kind                       p[t,e]                            sum over
      PTXK_ROUTE_SOFTMAX         exp(s[t,e]) / sum exp(s[t,:])     all experts
      PTXK_ROUTE_SOFTMAX_CHOSEN  exp(s[t,e]) / sum exp(s[t,:])     the chosen ones
      PTXK_ROUTE_SIGMOID         1 / (1 + exp(-s[t,e]))
 
-   The chosen ones are those with the k largest s, largest first; with PTXK_ROUTE_BIAS the k largest p + bias
-   (SOFTMAX_CHOSEN: s + bias), which changes no weight. Of equal ones the expert with the lower number comes
-   first. weights = scale p, with PTXK_ROUTE_NORMALIZE of p over the sum of the chosen p.
+   The chosen experts are those with the k largest s, largest first; with PTXK_ROUTE_BIAS those with the k
+   largest p + bias (SOFTMAX_CHOSEN: s + bias). The bias changes no weight. Of equal experts the one with the
+   lower number comes first. weights = scale p; with PTXK_ROUTE_NORMALIZE scale p / (sum of the chosen p).
 
-   With groups, of experts / groups adjacent experts each, only experts of `chosen_groups` groups are chosen:
-   those with the largest of their s, or with PTXK_ROUTE_BIAS the largest sum of their two largest p + bias,
-   as in DeepSeek-V2 and V3; of equal ones that with the lower number.
+   With groups, each of experts / groups adjacent experts, only experts of `chosen_groups` groups are chosen:
+   of the groups with the largest maximum of s, or with PTXK_ROUTE_BIAS the largest sum of their two largest
+   p + bias, as in DeepSeek-V2 and V3; of equal groups the one with the lower number.
 
-     order                A row for each choice, by expert; those of an expert by token. Rows of expert e are
+     order                One row for each choice, sorted by expert, then by token. Rows of expert e are
                           offsets[e] ... offsets[e + 1] - 1; row places[t,j] has choice j of token t.
-     error of a weight    2^-21 + 2^-23 |s - the largest s| of it, without scale; softmax: and 2^-147 over the
-                          sum of exp(s - the largest s)
-     score NaN            comes last, and is chosen where too few others are; SOFTMAX with a bias: the first
-                          experts are chosen. A weight is NaN where that of the score is, or a score in the
-                          sum: of the chosen ones with SOFTMAX_CHOSEN or NORMALIZE, of all with SOFTMAX.
+     error of a weight    2^-21 + 2^-23 |s - the largest s| relative, without scale; softmax: and 2^-147 / sum
+                          of exp(s - the largest s)
+     score NaN            sorts last: chosen only where too few others are left. SOFTMAX with a bias: the
+                          first experts are chosen. A weight is NaN if its own score is NaN, or a score in its
+                          sum: over the chosen ones with SOFTMAX_CHOSEN or NORMALIZE, over all with SOFTMAX.
      score inf            +inf: softmax weights of that sum are NaN. -inf: the weight is 0; softmax over -inf
                           only: NaN.
      sum 0                with NORMALIZE weights are 0
@@ -1403,8 +1405,8 @@ typedef struct ptxk_route_desc {
     uint32_t kind;    /* PTXK_ROUTE_SOFTMAX ... */
     uint32_t flags;   /* PTXK_ROUTE_NORMALIZE | PTXK_ROUTE_BIAS */
     float scale;      /* of the weights; 0: 1 */
-    uint32_t groups;  /* 2 ... 32, of which experts is a multiple; 0: none */
-    uint32_t chosen_groups; /* 1 ... groups, of at least `chosen` experts; 0 without groups */
+    uint32_t groups;  /* 2 ... 32, a divisor of experts; 0: no groups */
+    uint32_t chosen_groups; /* 1 ... groups, together of at least `chosen` experts; 0 without groups */
 } ptxk_route_desc;
 
 typedef struct ptxk_route_shape {
@@ -1436,9 +1438,9 @@ PTXGEN_API ptx_code ptxk_route_check(const ptxk_route_desc *desc, const ptxk_rou
 
 /* ======== combine =======================================================================================
 
-   The way back from experts to tokens: y[t,i] = sum_j weights[t,j] x[places[t,j],i], with PTXK_COMBINE_ADD
-   y[t,i] +=. Sums are in f32, with fma, from j = 0 on, behind them the old y. A place past x_rows counts as a
-   row of zeros, whatever its weight. */
+   Returns the experts' results to the tokens: y[t,i] = sum_j weights[t,j] x[places[t,j],i], with
+   PTXK_COMBINE_ADD y[t,i] +=. The f32 sum takes j = 0 first, with fma, and the old y last. A place >= x_rows
+   counts as a row of zeros, whatever its weight. */
 enum { PTXK_COMBINE_ADD = 1 };
 typedef struct ptxk_combine_desc {
     uint32_t chosen;         /* rows of x in a sum, 1 ... 16 */
@@ -1455,7 +1457,7 @@ typedef struct ptxk_combine_args {
     uint64_t x;         /* x_type [x_rows, n], 4-byte aligned (16-bit types: 2) */
     uint64_t weights;   /* f32 [tokens, chosen], 4-byte aligned */
     uint64_t places;    /* u32 [tokens, chosen], 4-byte aligned; 0: t * chosen + j */
-    uint64_t y;         /* y_type [tokens, n], aligned as x; not x */
+    uint64_t y;         /* y_type [tokens, n], aligned as x; must not be x */
     uint32_t tokens, n; /* as in the shape */
     uint32_t x_rows;    /* rows of x; 0: tokens * chosen */
     uint32_t reserved;  /* 0 */
@@ -1473,7 +1475,7 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
 
 /* ======== quantize ======================================================================================
 
-   Rows of numbers to 8 or 4 bits, with a factor for each group of them: activations before a product of
+   Quantises rows of numbers to 8 or 4 bits, with a factor for each group: activations before a product of
    8-bit types, caches, weights. With `most` the largest |x| of a group:
 
      y_type      group          factor                           values
@@ -1484,18 +1486,18 @@ PTXGEN_API ptx_code ptxk_combine_check(const ptxk_combine_desc *desc, const ptxk
      PTXK_NVFP4  16             e4m3 in the block, most / 6      x / factor as e2m1
 
    Values are rounded to the nearest, ties to even. y of e4m3 and s8 is an operand of matmul with
-   PTXK_FACTORS_ROW (group 0) or PTXK_FACTORS_BLOCK (group 128). NVFP4's factors end at 448: where |x| passes
-   2688, scale x (and products back). Q8_0's are f16: infinite where |x| passes 127 * 65504, and of fewer bits
-   where all of a group are below 127 * 2^-14.
+   PTXK_FACTORS_ROW (group 0) or PTXK_FACTORS_BLOCK (group 128). NVFP4's factors are at most 448: where |x|
+   passes 2688, scale x before and products afterwards. Q8_0's factors are f16: infinite where |x| passes
+   127 * 65504, less precise (subnormal) where all |x| of a group are below 127 * 2^-14.
 
      group all 0, or |x| below 2^-100   zeros
-     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values of no meaning. As
+     NaN or infinite in a group         f32 and f16 factor NaN, e8m0 255, e4m3 127; values without meaning. As
                                         weights such blocks of MXFP4 and NVFP4 are not NaN: see gemm. */
 typedef struct ptxk_quantize_desc {
     uint32_t n;      /* elements of a row, to 2^24: a multiple of 8, of 32 (Q8_0, MXFP4) or 64 (NVFP4) */
     uint32_t x_type; /* PTX_F32, PTX_F16 or PTX_BF16 */
     uint32_t y_type; /* PTX_E4M3, PTX_S8, PTXK_Q8_0, PTXK_MXFP4 or PTXK_NVFP4 */
-    uint32_t group;  /* e4m3, s8: elements that share a factor, 128, or 0: a row; else 0 */
+    uint32_t group;  /* e4m3, s8: elements that share a factor: 128, or 0 for a whole row; others: 0 */
 } ptxk_quantize_desc;
 
 typedef struct ptxk_quantize_shape {
@@ -1522,28 +1524,28 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
 
 /* ======== decoder =======================================================================================
 
-   Generates up to n tokens for each of 1 to 4 sequences with a model of the llama kind, all in one persistent
-   kernel. Each step computes the embedding; in each layer RMSNorm, q, k, v, optional norms of the heads of q
-   and k, rotary positions, k and v into the caches, attention over the caches or the last `window` rows, its
-   output added, RMSNorm, silu(gate) * up or another activation, down added; then the final norm, the logits
-   and the next token. Each matrix may have a bias.
+   Generates up to n tokens for each of 1 to 4 sequences with a model like Llama, all in one persistent
+   kernel. A step computes the embedding of one token of each sequence; then each layer: RMSNorm, q, k and v,
+   optional norms of the heads of q and k, rotary positions, k and v into the caches, attention over the
+   caches or their last `window` rows, the output product added to x, RMSNorm, silu(gate) * up or another
+   activation, the down product added to x; then the final norm, the logits and the next token. Any matrix may
+   have a bias.
 
-   With `route`, layers are mixtures of experts, each with gate, up and down of its own: each sequence's are
-   chosen from the scores router x as route does it, and the weighted sum of what they make of x is added;
-   beside it what a shared expert makes of it, the layer's gate, up and down, times sigmoid(shared_router x)
-   with shared_router. Of the experts only the weights of the chosen ones are read: once, where several
-   sequences have chosen the same.
+   With `route`, layers are mixtures of experts, each with its own gate, up and down. For each sequence the
+   product of the router and x gives the scores, from which experts are chosen as by route, and the weighted
+   sum of their results is added to x. A shared expert, the layer's gate, up and down, adds its result too,
+   with shared_router times sigmoid(shared_router x). Only the weights of chosen experts are read: once, even
+   where several sequences have chosen the same.
 
    One block stays on each multiprocessor, with 64 KB of shared memory. Blocks hand tiles of 32 values to each
-   other through counters in global memory. Weights are requested before the values that they multiply are
-   waited for, but for those of experts, which wait for the choice. Everything has a fixed order: the same
-   tokens in every run with the same number of blocks.
-   There are two launches; the first clears the counters in the workspace.
+   other through counters in global memory. They begin to load weights before they wait for the values that
+   the weights multiply; only weights of experts wait for the choice. All sums have a fixed order: the same
+   tokens in every run with the same number of blocks. Of the two launches the first clears the counters.
 
      formats        those of gemv, one for each matrix; ffn, hidden and heads * head_dim are whole blocks of
-                    the formats that they meet
+                    the formats of the matrices with rows of that length
      precision      as in gemv: quantised weights multiply x in 16 bits, with PTXK_GEMV_FAST in 8, in groups
-                    of 32; plain weights multiply f32. The block that makes a tile of 32 values also
+                    of 32; plain weights multiply f32. The block that computes a tile of 32 values also
                     multiplies it by the next norm's weights and quantises it. Where head_dim is not a
                     multiple of 32, each block quantises the attention output that it reads.
      NaN, infinity  spread as in gemv and flash_decode; a token is chosen in any case
@@ -1555,11 +1557,11 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
                     when its cache is full: the token in the last row still yields one, and the status is
                     PTXK_DECODER_FULL.
      stop           read after each token; no block waits for it
-     written, tokens  grow during the run and can be read where they lie in host memory; written[b] is
-                    released after its token
+     written, tokens  grow during the run; the host can read them if they are in memory that it shares.
+                    written[b] is stored with release after its token.
      starvation     a wait of more than `watchdog` polls in any block ends the launch; the state says which
                     step of which layer waited for which tile (for the attention output: which KV head)
-     choice         as sample does, with the sequence as row and the position of the token fed last
+     choice         as by sample; row is the sequence, position that of the token fed last
      caches         rows before positions[b] are used as they are; new rows are rounded to kv_type
      logits         those of each sequence's last choice. A sequence that has ended keeps them while others
                     go on; one that rests has none written.
@@ -1570,13 +1572,13 @@ PTXGEN_API ptx_code ptxk_quantize_check(const ptxk_quantize_desc *desc, const pt
                     parts 0.75 MB, flags, squares and the rest 0.75 MB, beside 122.8 MB: a factor of 1.031.
                     More slices would read less x (down in 7 instead of 5: 0.2 MB), but leave the busiest
                     block more tiles.
-     overlap        caches, logits, tokens, state and workspace overlap no other memory that is named;
-                    ptxk_decoder_check() tests the layers where it gets a copy of them in host memory */
+     overlap        caches, logits, tokens, state and workspace must overlap no other memory of the arguments;
+                    ptxk_decoder_check() tests the layers if it gets a copy of them in host memory */
 
-/* What is compiled into the code. The number of layers, addresses and sampling parameters are not. */
+/* What is compiled into the code, without the number of layers, addresses and sampling parameters. */
 typedef struct ptxk_decoder_desc {
-    uint32_t hidden, ffn;     /* multiples of the block of every format that they meet, else of 8; ffn of a
-                                 mixture: of its shared expert, 0: there is none */
+    uint32_t hidden, ffn;     /* multiples of 8, and of the block of every format whose rows have this length;
+                                 ffn of a mixture: of its shared expert, 0: there is none */
     uint32_t heads, kv_heads; /* heads: a multiple of kv_heads, at most 1024 */
     uint32_t head_dim;        /* a multiple of 8, 8 ... 256 */
     uint32_t vocab;           /* 1 ... 2^24 */
@@ -1588,12 +1590,12 @@ typedef struct ptxk_decoder_desc {
     float scale;              /* factor of q . k; 0: 1/sqrt(head_dim) */
     uint32_t precision;       /* of x for quantised weights: PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
     uint32_t head_norms;      /* 1: an RMSNorm for each head of q and of k, before the rotation */
-    uint32_t window;          /* keys that a token sees, its own the last; 0: all */
+    uint32_t window;          /* a token sees only this many latest keys, its own included; 0: all */
     float embedding_scale;    /* factor of the embedding; 0: 1 */
     uint32_t activation;      /* of gate and up: PTXK_SILU, PTXK_GELU or PTXK_SWIGLU_CLAMPED */
     uint32_t sinks;           /* 1: each head has one more score, without a value */
     uint32_t expert_ffn;      /* of each expert, as ffn; 0 without a mixture */
-    uint32_t shared_router;   /* 1: the shared expert's part has a factor */
+    uint32_t shared_router;   /* 1: the shared expert's result is multiplied by sigmoid(shared_router x) */
     ptxk_route_desc route;    /* of a mixture, batch * chosen at most 32; route.experts 0: there is none */
 } ptxk_decoder_desc;
 
@@ -1621,7 +1623,7 @@ typedef struct ptxk_decoder_layer {
     ptxk_decoder_matrix down;          /* [hidden, ffn] */
     uint64_t q_norm, k_norm;           /* f32 [head_dim]; ignored without head_norms */
     uint64_t sinks;                    /* f32 [heads]; ignored without `sinks` */
-    uint32_t sees_all;                 /* 1: here `window` does not hold */
+    uint32_t sees_all;                 /* 1: this layer ignores `window` */
     uint32_t reserved;                 /* 0 */
     /* of a mixture, whose gate, up and down above are the shared expert's: */
     ptxk_decoder_matrix router;        /* [experts, hidden] */
@@ -1629,11 +1631,11 @@ typedef struct ptxk_decoder_layer {
     ptxk_decoder_matrix expert_gate,
         expert_up;                   /* [experts, expert_ffn, hidden], bias [experts, expert_ffn] */
     ptxk_decoder_matrix expert_down; /* [experts, hidden, expert_ffn], bias [experts, hidden] */
-    uint64_t balance;                /* f32 [experts]: the bias of PTXK_ROUTE_BIAS, ignored without */
+    uint64_t balance;                /* f32 [experts]: the bias of PTXK_ROUTE_BIAS; ignored without it */
 } ptxk_decoder_layer;
 
-/* ptxk_decoder_args.state points to this. The kernel writes it with st.release.sys: memory that host and
-   device share may be read during the run. */
+/* ptxk_decoder_args.state points to this. The kernel writes it with st.release.sys: in memory that host and
+   device share, the host may read it during the run. */
 enum {
     PTXK_DECODER_RUNS = 0,
     PTXK_DECODER_DONE = 1,    /* every sequence has n tokens or an end token */
@@ -1655,16 +1657,16 @@ typedef struct ptxk_decoder_state {
 } ptxk_decoder_state;
 
 /* tokens, state and stop may be host memory that the device can access. A sequence's prompt is fed first;
-   from its last token on, tokens are chosen. */
+   from the prompt's last token on, tokens are chosen. */
 typedef struct ptxk_decoder_args {
     uint64_t layers;         /* ptxk_decoder_layer [layer_count] */
     uint64_t frequencies;    /* f64 [rope_dims / 2]: radians for each position, ptxk_rope_frequencies() */
     uint64_t final_norm;     /* f32 [hidden] */
     ptxk_decoder_matrix embedding; /* [vocab, hidden]; its bias is ignored */
-    ptxk_decoder_matrix output;    /* [vocab, hidden]; tied weights: the embedding's again */
+    ptxk_decoder_matrix output;    /* [vocab, hidden]; tied weights: the same as embedding */
     uint64_t prompt;         /* u32 [batch, prompt_stride] */
     uint64_t prompt_lengths; /* u32 [batch], each at most prompt_stride; 0: that sequence rests */
-    uint64_t positions;      /* u32 [batch]: rows of the caches that are filled at the start */
+    uint64_t positions;      /* u32 [batch]: filled rows of each sequence's caches at the start */
     uint64_t logits;         /* f32 [batch, vocab]: those that each sequence's last token was chosen from */
     uint64_t tokens;         /* u32 [batch, tokens_stride]: the generated tokens */
     uint64_t state;          /* ptxk_decoder_state */
@@ -1723,11 +1725,11 @@ extern "C" {
 /* ---- [SUPPORT] ------------------------------------------------------------------------------------------
 
    What the operations share. First what runs on the host: messages, checks of descriptions and arguments,
-   plans. Then the vocabulary: functions that emit pieces of kernels. An emitting function makes one emitting
-   call in a statement: the text is then the same whatever compiler built the generator. */
+   plans. Then the vocabulary: functions that emit pieces of kernels. They make one emitting call per
+   statement, so that the text is the same whatever compiler built the generator. */
 
-/* What some operations share is in the #if of all of them (tests/left_out.sh tells one that lacks). A
-   function that is too small for an #if is PTXK__SHARED: no compiler warns where nothing uses it. */
+/* Code that several operations share stands under an #if that names them all (tests/left_out.sh finds a
+   missing one). A small function needs no #if: PTXK__SHARED prevents the warning where nothing uses it. */
 #if defined(__GNUC__)
 #define PTXK__SHARED __attribute__((unused)) static
 #else
@@ -1742,8 +1744,8 @@ extern "C" {
     }
 
 /* Begins the emit function of an operation; its body follows. It runs once for a kernel, so it is cold:
-   compiled for size, with the functions that only it calls. GCC takes the callers of a cold function for
-   cold, too, unless a condition comes first; the test of NULL is this condition. */
+   compiled for size, as are the functions that only it calls. GCC would mark the caller of a cold function
+   cold, too, if the call were unconditional: the test of m prevents that. */
 #define PTXK__EMIT(name)                                                                                     \
     PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
     PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
@@ -1773,8 +1775,7 @@ PTXGEN_API const char *ptxk_format_name(uint32_t format) {
 #undef PTXK__NAME
 }
 
-/* The text of a field that holds a type or a format, as a caller writes it: PTX_U8, PTXK_Q8_0, else its
-   number. */
+/* A type or a format in a field, as a caller writes it: PTX_U8, PTXK_Q8_0; of other values the number. */
 typedef struct ptxk__value_name {
     char s[24];
 } ptxk__value_name;
@@ -1827,8 +1828,7 @@ static uint64_t ptxk__multiply_checked(uint64_t a, uint64_t b, int *fits) {
 
 PTXK__SHARED uint32_t ptxk__ceil_div(uint32_t a, uint32_t b) { return a / b + (a % b != 0); }
 
-/* The square root of x in 1 ... 2^32 by Newton's method. It needs no libm and gives the same bits
-   everywhere. */
+/* The square root of x, 1 ... 2^32, by Newton's method: needs no libm, and gives the same bits everywhere. */
 PTXK__SHARED double ptxk__sqrt(double x) {
     double y = x;
     int i;
@@ -1840,7 +1840,7 @@ PTXK__SHARED uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 
 
 /* -- checks of descriptions and shapes -- */
 
-#define PTXK__LOW 32.0f /* weights are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite */
+#define PTXK__LOW 32.0f /* weights are at most 2^-32: sums of 2^31 values near FLT_MAX stay finite */
 #define PTXK__LEN_MAX 0x7fffffffu
 #define PTXK__N_MAX (1u << 24)
 
@@ -1871,13 +1871,13 @@ PTXK__SHARED const char *ptxk__cache_name(uint32_t type) {
     return type == PTXK_Q8_0 ? "q8_0" : ptx_type_name((ptx_type)type);
 }
 
-/* Bytes of the factors that lie beside a row. */
+/* Bytes of the factors of a cache's row of d elements: q8_0 has its own array of them. */
 static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
     return type == PTXK_Q8_0 ? d / PTXK__CACHE_BLOCK * 2 : 0;
 }
 
-/* Elements of which strides of a cache are multiples. q8_0: a row of factors, too, is copied in pieces as
-   large as possible, to 16 bytes. */
+/* The number of elements that the strides of a cache must be multiples of. q8_0: such that the rows of
+   factors, too, are aligned to the largest pieces, up to 16 bytes, in which they can be copied. */
 PTXK__SHARED uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
     if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
     return d % 256 == 0 ? 256 : d & (0u - d);
@@ -1938,7 +1938,7 @@ PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, co
     return PTX_E_NONE;
 }
 
-/* Begins the plan function of an operation; its body follows, compiled for size as that of PTXK__EMIT. */
+/* Begins the plan function of an operation; its body follows, compiled for size like that of PTXK__EMIT. */
 #define PTXK__PLAN(name)                                                                                     \
     PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
                                          ptx_plan *plan, ptxk_message *why);                                 \
@@ -2016,15 +2016,14 @@ PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, fl
 
 /* -- spans: memory that arguments name, and its overlaps -- */
 
-/* Memory that an argument names: rows of `row` bytes, repeated in up to three directions, count[i] times
-   stride[i] bytes apart. `bytes` is the distance from the first byte to the end; 2^64 - 1 where it
-   overflows. */
+/* Memory that an argument names: `row` bytes, repeated in up to three directions, count[i] times at a
+   distance of stride[i] bytes. `bytes`: from the first byte to the end; 2^64 - 1 if that overflows. */
 typedef struct ptxk__span {
     const char *name;
     uint64_t at, bytes;
     uint32_t align, needed;
     uint32_t written;
-    uint32_t same; /* bit set: written memory may equal a span that shares a bit */
+    uint32_t same; /* bit set: written memory may be the same as a span that has one of these bits, too */
     uint64_t row, count[3], stride[3];
 } ptxk__span;
 
@@ -2070,7 +2069,7 @@ static uint64_t ptxk__span_extent(const ptxk__span *s, uint64_t below) {
     return reach;
 }
 
-/* Whether all elements are distinct: each stride must be at least the extent of the narrower directions. */
+/* Whether no two rows overlap: each stride must be at least the extent of the narrower directions. */
 static int ptxk__span_is_distinct(const ptxk__span *s) {
     uint32_t i, j;
     for (i = 0; i < 3; i++) {
@@ -2082,6 +2081,7 @@ static int ptxk__span_is_distinct(const ptxk__span *s) {
     return 1;
 }
 
+/* Whether all strides of `width` or more are multiples of it. */
 static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
     uint32_t i;
     for (i = 0; i < 3; i++)
@@ -2089,9 +2089,9 @@ static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
     return 1;
 }
 
-/* Whether two spans with the same strides share a byte. Takes the directions from the widest stride down: b
-   lies `between` bytes after a, and the remainder after k steps must be less than the extent of the narrower
-   directions. */
+/* Whether two spans with the same strides share a byte; b begins `between` bytes after a. Recurses over the
+   `left` directions in by_width, the widest stride first: where rows of a and b are k steps apart, it
+   compares the remaining distance with the extents of the narrower directions. */
 static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
                                           uint32_t left, int64_t between) {
     uint32_t i = *by_width, n, j;
@@ -2104,7 +2104,7 @@ static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span 
         a_extent += (int64_t)((a->count[j] - 1) * a->stride[j]);
         b_extent += (int64_t)((b->count[j] - 1) * b->stride[j]);
     }
-    if ((a_extent + b_extent) / step > 16) return 1; /* nested rows: no tensor has such a layout */
+    if ((a_extent + b_extent) / step > 16) return 1; /* rows within rows: no tensor has such a layout */
     first = (between - a_extent) / step - 1;
     last = (between + b_extent) / step + 1;
     if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
@@ -2114,8 +2114,8 @@ static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span 
     return 0;
 }
 
-/* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, have a stride in common
-   and separate places within each step of it. */
+/* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, do not: they have a
+   common stride and separate parts of each step of it. */
 static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i, j, alike = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
     if (!a->bytes || !b->bytes) return 0;
@@ -2159,8 +2159,8 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
                         (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
 }
 
-/* Checks that every needed span has an aligned address, and that written memory has distinct elements and
-   overlaps no other span. */
+/* Checks that every needed span has an aligned address, and that written memory has no overlapping rows and
+   overlaps no other span, unless it is the same (ptxk__span.same). */
 PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n,
                                         ptxk_message *why) {
     ptx_code code;
@@ -2186,8 +2186,8 @@ PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, 
     return PTX_E_NONE;
 }
 
-/* Checks the strides, in elements, of one sequence's caches: rows of `bytes` bytes, strides in multiples of
-   `whole` elements. */
+/* Checks the strides, in elements, of one sequence's caches: rows of d elements, strides in multiples of
+   `whole`, the row stride at most `most`. */
 PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq,
                                         uint64_t head_stride, uint64_t row_stride, uint32_t d, uint32_t whole,
                                         uint64_t most, ptxk_message *why) {
@@ -2211,18 +2211,18 @@ PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint3
     return PTX_E_NONE;
 }
 
-/* The span of K or of V: the pool, or the array of `batch` addresses. */
+/* The span of K's or V's caches: the pool, or, if they are not paged, the array of `batch` addresses. */
 static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
                                    uint32_t pool_pages, uint64_t row_bytes, int written) {
     ptxk__span s;
     if (!page_size) return ptxk__span_of(name, at, (uint64_t)batch * 8, 8, 1);
-    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* of all heads */
+    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* one position of all heads */
     ptxk__span_repeat(&s, 0, page_size, row_bytes);
     ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
     return written ? ptxk__span_written(s, 0) : s;
 }
 
-/* The span of the factors of K or V: one for each head, or, beside rows, as the rows. */
+/* The span of the factors of K or V: e4m3 has one for each head, q8_0 a row of them for each row. */
 PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
                                            uint32_t d, uint32_t batch, uint32_t page_size,
                                            uint32_t pool_pages, int written) {
@@ -2234,8 +2234,8 @@ PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
 
-/* Errors in the public vocabulary carry the caller's line: here the site that the builder's macros take is a
-   parameter. */
+/* PTX__AT is the site that the builder's macros pass on. In the public vocabulary it is the parameter `site`:
+   errors carry the caller's line. */
 #undef PTX__AT
 #define PTX__AT site
 
@@ -2436,8 +2436,8 @@ PTXGEN_API ptx_val ptxk_div_up_(ptx_kernel *k, const char *site, ptx_val a, ptx_
     return ptx_div(k, last, b);
 }
 
-/* Errors in the operations carry the line of the emit call: it starts each kernel with its caller's site, and
-   the calls on the kernel need none of their own. */
+/* In the operations the site is NULL: their errors carry the line of the emit call, whose site each kernel
+   gets when it is started. */
 #undef PTX__AT
 #define PTX__AT NULL
 
@@ -2454,7 +2454,7 @@ PTXK__SHARED ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
     return ptx_ld(k, PTX_U32, ptx_at(args, (int64_t)offset));
 }
 
-/* array[index], or `otherwise` where the array's address is 0. */
+/* Loads array[index], or returns `otherwise` where the array's address, an argument, is 0. */
 PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
                                         ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
@@ -2465,7 +2465,7 @@ PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offs
 
 /* -- vocabulary: numbers in kernels -- */
 
-/* Like ptxk_load_f32, under predicate p: zeros where it does not hold. p NULL: always. */
+/* Like ptxk_load_f32, but zeros where the predicate *p is false. p NULL: always loads. */
 PTXK__SHARED void ptxk__load_f32_if(ptx_kernel *k, const ptx_val *p, ptx_type stored, uint32_t n, ptx_mem mem,
                                     ptx_val *out) {
     ptx_val words[4], wide[8];
@@ -2526,7 +2526,7 @@ static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
 
 PTXK__SHARED ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
 
-/* min(x, most), and of both ends the larger of that and -most; NaN stays NaN. */
+/* Limits x to at most `most` and, with `both`, to at least -most. NaN stays NaN. */
 static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
     ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
     x = ptx_selp(k, ptx_f32(most), x, p);
@@ -2535,7 +2535,7 @@ static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
     return ptx_selp(k, ptx_f32(-most), x, p);
 }
 
-/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1) of g up to 7 and u from -7 to 7. */
+/* gpt-oss's gate: g / (1 + e^(-1.702 g)) (u + 1), with g limited to at most 7 and u to -7 ... 7. */
 PTXK__SHARED ptx_val ptxk__swiglu_clamped(ptx_kernel *k, ptx_val g, ptx_val u) {
     g = ptxk__clamp(k, g, 7, 0);
     g = ptxk__swish(k, g, 1.702);
@@ -2570,7 +2570,7 @@ PTXK__SHARED ptx_val ptxk__gather_bytes(ptx_kernel *k, const ptx_val *x, uint32_
     return ptx_prmt(k, low, high, ptx_b32(0x5410));
 }
 
-/* 1 / sqrt(sum / n + eps); 0 where the root is 0; NaN for an infinite sum. */
+/* 1 / sqrt(sum / n + eps) of a sum of squares; 0 where the root is 0; NaN for an infinite sum. */
 PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, ptx_val eps) {
     ptx_val x = ptx_op2(k, PTX_DIV, PTX_RN, sum, n);
     x = ptx_op2(k, PTX_ADD, PTX_RN, x, eps);
@@ -2579,7 +2579,7 @@ PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, pt
     return ptx_fma(k, sum, ptx_f32(0), x);
 }
 
-/* Computes cosine and sine of position * frequency, f64 in radians. Whole turns are subtracted in f64. */
+/* Computes cosine and sine of position * frequency (f64, radians). Whole turns are subtracted in f64. */
 PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
                                   ptx_val *s) {
     ptx_val turns, whole;
@@ -2597,21 +2597,21 @@ PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequ
 #if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_MATMUL)
 /* -- vocabulary: tiles in shared memory -- */
 
-/* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled. Chunk c of row r lies at
-   chunk c ^ turn(r). Then neither the same chunk of 8 consecutive rows (ldmatrix) nor 8 consecutive chunks of
-   one row (copies) have a bank conflict. turn(r) takes the bits of r for which r times the pitch is the same
-   modulo 8. */
+/* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled: chunk c of row r lies at
+   chunk c ^ turn(r). Then neither ldmatrix, which reads the same chunk of 8 consecutive rows, nor a copy of 8
+   consecutive chunks of one row has bank conflicts. turn(r) = r / (8 / swap) % swap differs between rows that
+   begin at the same banks. */
 typedef struct ptxk__tile {
-    uint32_t rows, chunks; /* what is copied */
-    uint32_t wide;         /* chunks of a row, an even number: the last may be padding of zeros */
+    uint32_t rows, chunks; /* rows, and chunks of a row, that are copied */
+    uint32_t wide;         /* `chunks` rounded up to an even number: the last may be padding of zeros */
     uint32_t pitch;
     uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
-    uint32_t panel;   /* chunks between panels of 8 chunks of all rows, as wgmma reads them; 0: no panels */
+    uint32_t panel;   /* chunks from one panel (8 chunks of all rows, for wgmma) to the next; 0: no panels */
     uint32_t threads; /* threads of the block that copies the tile */
     uint32_t pass;    /* rows that the block copies at once: a power of two */
 } ptxk__tile;
 
-/* Computes a tile's form. even: the pitch is a multiple of so many chunks (2, 4 or 8). */
+/* Computes a tile's form. even: the pitch is a multiple of this many chunks (2, 4 or 8). */
 PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
                                   uint32_t threads) {
     t->rows = rows;
@@ -2720,24 +2720,24 @@ PTXK__SHARED void ptxk__tile_commit(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_commit(k);
 }
 
-/* Waits until all copies have arrived for all threads. After it, what they read before may be overwritten. */
+/* Waits for the copies of all threads, with a barrier: what was read before it may then be overwritten. */
 PTXK__SHARED void ptxk__tile_wait(ptx_kernel *k) {
     if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80) ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
 }
 
-/* The address from which a lane reads fragments: row `row` (u32) of any 8 or 16 rows that begin at a multiple
-   of 8, chunk 2 i + half (u32, 0 or 1) of pair i. The choice of row and half for each lane decides which
-   fragment ldmatrix loads. The tile must begin at a multiple of 128: then chunk 2 i differs from chunk 0 in
-   bits only, and one register serves all pairs. */
+/* The address that a lane gives ldmatrix for pair 0 of chunks, chunks 0 and 1: row `row` of 8 or 16 rows,
+   chunk `half` (both u32). Each lane's row and half decide which fragment is loaded. The rows may begin at
+   any multiple of 8. The address of pair i, chunks 2 i and 2 i + 1, differs by an xor and a constant, so one
+   register serves all pairs; for this the tile must begin at a multiple of 128 bytes. */
 PTXK__SHARED ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val tile, ptx_val row,
                                        ptx_val half) {
     ptx_val at = ptxk__tile_chunk_offset(k, t, row, half);
     return ptx_ptr_add(k, tile, at, 1);
 }
 
-/* The reader address for pair i, and the byte offset of the pair from it, in the rows from first_row (a
-   multiple of 8) on. */
+/* The reader's address for a pair. From there the pair in the rows from first_row (a multiple of 8) on is
+   ptxk__tile_offset() bytes away. */
 static ptx_val ptxk__tile_pair_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
     uint32_t bits = 2 * pair % t->swap * 16;
     if (!bits) return reader;
@@ -2749,7 +2749,7 @@ static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32
     return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
 }
 
-/* The address of this lane's chunk of a pair. */
+/* The address of this lane's chunk of a pair, in the rows from first_row on. */
 PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t, ptx_val reader,
                                              uint32_t first_row, uint32_t pair) {
     reader = ptxk__tile_pair_reader(k, t, reader, pair);
@@ -2763,9 +2763,9 @@ PTXK__SHARED ptx_val ptxk__tile_pair_address(ptx_kernel *k, const ptxk__tile *t,
 
 /* Row and chunk that a lane passes to ldmatrix to load fragments of 16 rows and two chunks (16 elements of 2
    bytes, or 8 of 4), and the registers that it gets:
-     rows    A of mma m16n8k16, rows of the tile as rows: a0 ... a3
-     columns B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, b0, b1 of rows 8-15
-     across  (trans) B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
+     lane_rows          A of mma m16n8k16, rows of the tile as rows: a0 ... a3
+     lane_columns       B of two adjacent mma, rows of the tile as columns: b0, b1 of rows 0-7, of rows 8-15
+     lane_rows, .trans  B of two mma, rows of the tile along k: b0, b1 of chunk 0, b0, b1 of chunk 1 */
 PTXK__SHARED void ptxk__lane_rows(ptx_kernel *k, ptx_val lane, ptx_val *row, ptx_val *half) {
     *row = ptx_and(k, lane, ptx_u32(15));
     *half = ptx_shr(k, lane, ptx_u32(4));
@@ -2801,9 +2801,9 @@ PTXK__SHARED void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], con
 
 #define PTXK__CLUSTER 8u /* the largest portable cluster */
 
-/* The blocks of a cluster lie along z; their number is the launch's. Without clusters, each block is a
-   cluster of its own. Blocks of the highest ranks may exit at once: the cluster barrier waits only for the
-   live ones, and nobody reads the shared memory of the others. */
+/* The blocks of a cluster lie along z; the launch sets their number. Without clusters, each block is a
+   cluster of its own. Blocks of the highest ranks may exit immediately: the cluster barrier waits only for
+   the live ones, and nobody reads the shared memory of the others. */
 typedef struct ptxk__cluster {
     int possible;
     ptx_val rank, live; /* this block's rank; the number of live blocks, ranks 0 ... live - 1 */
@@ -2818,8 +2818,8 @@ static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
     return c;
 }
 
-/* The condition on which a block of the cluster may exit. It need not be uniform over the cluster: see
-   above. */
+/* The condition on which a block of the cluster exits, declared uniform for the verifier. Blocks may differ
+   in it: see above. */
 static ptx_val ptxk__cluster_exit_condition(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
     return c->possible ? ptx_cluster_uniform(k, p) : p;
 }
@@ -2862,8 +2862,8 @@ static ptx_val ptxk__cluster_peer_address(ptx_kernel *k, const ptxk__cluster *c,
     return ptx_mapa(k, address, rank);
 }
 
-/* Broadcasts to the shared memory of every live block what each block has a share of. The caller writes its
-   share to `to`, first in this block, then in each other, in a loop; a cluster barrier ends it.
+/* Shares data with every live block of the cluster: the caller writes this block's part to `to`, first in
+   this block, then in each other block, in a loop. A cluster barrier ends it.
 
        for (pass = 0; ptxk__cluster_broadcast(k, c, pass, here, &to); pass++) write(to);
 
@@ -2903,10 +2903,10 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
               | PTXK_OP_GEMM)
 /* -- vocabulary: 8-bit caches and weights -- */
 
-/* Whether the target converts e4m3. Before, e4m3 is read as f16 times 2^-8, by shifts. */
+/* Whether the target has a conversion of e4m3. Others shift its bits to an f16 of 2^-8 times the value. */
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
-/* What turns the f16 numbers of ptxk__widen_bytes into those in memory, factors aside. */
+/* The factor from the f16 numbers of ptxk__widen_bytes to the stored ones, the cache's own factors aside. */
 PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
@@ -2923,7 +2923,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
         }
         return;
     }
-    if (type == PTXK_Q8_0 || type == PTX_S8) { /* 1024 + 128 + the number, less 1152 */
+    if (type == PTXK_Q8_0 || type == PTX_S8) { /* as f16: 1024 + (128 + the number) - 1152 */
         more = ptx_mov(k, ptx_b32(0x64806480));
         word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
         for (i = 0; i < 2; i++) {
@@ -2944,7 +2944,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
         }
         return;
     }
-    for (i = 0; i < 2; i++) { /* sign; exponent and mantissa one bit lower */
+    for (i = 0; i < 2; i++) { /* the sign; exponent and mantissa move one bit down */
         x = i ? ptx_shr(k, word, ptx_u32(1)) : ptx_shl(k, word, ptx_u32(7));
         x = ptx_and(k, x, ptx_b32(0x3f803f80));
         half[0] = i ? word : ptx_shl(k, word, ptx_u32(8));
@@ -2955,7 +2955,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
 
 #endif
 #if PTXK__HAS(PTXK_OP_FLASH_DECODE | PTXK_OP_FLASH_PREFILL | PTXK_OP_FLASH_MLA | PTXK_OP_KV_SCATTER)
-/* The same as f32, in order: `n` words. */
+/* Converts the 4 n numbers of n words to f32, in order. Exact. */
 PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *words,
                                         ptx_val *out) {
     ptx_val pair[2];
@@ -2967,7 +2967,7 @@ PTXK__SHARED void ptxk__widen_bytes_f32(ptx_kernel *k, uint32_t type, uint32_t n
     }
 }
 
-/* Converts 2 words of 4 numbers to f16, times `factor`, f16x2, rounded; NULL: exactly, as above. */
+/* Converts 2 words of 4 numbers to f16: times *factor (f16x2), rounded; factor NULL: exactly. */
 PTXK__SHARED void ptxk__widen_chunk(ptx_kernel *k, uint32_t type, const ptx_val words[2],
                                     const ptx_val *factor, ptx_val out[4]) {
     uint32_t j;
@@ -2979,7 +2979,7 @@ PTXK__SHARED void ptxk__widen_chunk(ptx_kernel *k, uint32_t type, const ptx_val 
     }
 }
 
-/* Rounds x to e4m3, to nearest even, numbers past 448 to 448; the byte in a u32. */
+/* Rounds x to e4m3, to nearest even, limited to +-448. Returns the byte as a u32. */
 static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
     ptx_val bits = ptx_as(x, PTX_U32), size, odd, normal, subnormal, p;
     size = ptx_and(k, bits, ptx_u32(0x7fffffff));
@@ -2989,7 +2989,7 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
     normal = ptx_add(k, ptx_as(size, PTX_U32), odd);
     normal = ptx_shr(k, normal, ptx_u32(20));
     normal = ptx_sub(k, normal, ptx_u32((127 - 7) << 3));
-    subnormal = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* in steps of 2^-9 */
+    subnormal = ptx_op2(k, PTX_ADD, PTX_RN, size, ptx_f32(16384)); /* rounds to steps of 2^-9 */
     subnormal = ptx_and(k, ptx_as(subnormal, PTX_U32), ptx_u32(0xff));
     p = ptx_setp(k, PTX_LT, size, ptx_f32(0.015625));
     normal = ptx_selp(k, subnormal, normal, p);
@@ -3000,7 +3000,7 @@ static ptx_val ptxk__to_e4m3(ptx_kernel *k, ptx_val x) {
     return ptx_or(k, bits, normal);
 }
 
-/* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: of the factor. */
+/* Quantises n f32, a multiple of 4, to an 8-bit cache's words. inverse: 1 / factor. */
 PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, const ptx_val *x,
                                      ptx_val inverse, ptx_val *words) {
     ptx_val code[4], pair[2];
@@ -3025,8 +3025,8 @@ PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, c
     }
 }
 
-/* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest size / 127. The largest as an
-   integer: a NaN is larger than any number. */
+/* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest |x| / 127. Compares |x| as
+   integers, so that a NaN is larger than any number. */
 PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
     ptx_val x[8], most = ptx_u32(0);
@@ -3049,7 +3049,7 @@ PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offse
     return ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(1));
 }
 
-/* The factors in memory that belong to an element `offset` elements, u64, behind the one whose factors are
+/* The address of the q8_0 factor of the element that is `offset` (u64) elements after the one whose factor is
    at `base`. */
 static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
     offset = ptx_shr(k, offset, ptx_u32(5));
@@ -3066,7 +3066,7 @@ static ptx_val ptxk__score_weight(ptx_kernel *k, ptx_val x, ptx_val y) {
     return ptx_ex2(k, difference);
 }
 
-/* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and 0 in K then NaN. */
+/* Whether the scale is applied after q . k: a scale above 1 could make q infinite, and inf * 0 in K NaN. */
 PTXK__SHARED int ptxk__scale_is_late(float scale) { return scale < -1 || scale > 1; }
 
 /* Online softmax. A state is a reference `most` in base 2, the sum of the weights 2^(score - most), and the
@@ -3091,7 +3091,7 @@ PTXK__SHARED ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
     return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
 }
 
-/* Sets the reference to `most`. Returns the factor for the caller's sums. */
+/* Sets the reference to `most`. Returns the factor by which the caller must multiply its sums. */
 PTXK__SHARED ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
     shrink = ptxk__score_weight(k, old, most);
@@ -3143,8 +3143,8 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
 #if PTXK__HAS(PTXK_OP_NORM | PTXK_OP_SOFTMAX)
 /* -- vocabulary: rows of elements -- */
 
-/* How a row of n elements is divided: among a warp up to n 1024, else among a block; in registers up to
-   16384. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
+/* How threads divide a row of n elements: those of a warp (n up to 1024) or of a block. Rows of up to 16384
+   stay in registers. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
 #define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
 #define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
 
@@ -3214,7 +3214,7 @@ static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__row_positi
     }
 }
 
-/* The address of the thread's first element in the row; row NULL: in a row of weights. */
+/* The address of the thread's first element: own 1: in its row of an array; 0: in the one row of weights. */
 static ptx_val ptxk__row_address(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_val args,
                                  size_t offset, uint32_t bytes, int own) {
     ptx_val at = ptxk__arg_ptr(k, args, offset);
@@ -3261,52 +3261,52 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED | PTXK_OP_QUANTIZE | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, formats -- */
 
-/* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader, two functions,
-   and its row in ptxk__blocks (and its name in PTXK_FORMATS); gemv, gemm, embed and decoder then take it. The
-   first eight have code of their own instead.
+/* Formats of weights: the facts that plans and kernels need. A new format is a ptxk__reader with its two
+   functions, a row in ptxk__blocks and a name in PTXK_FORMATS; gemv, gemm, embed and decoder then take it.
+   The first eight formats have code of their own instead.
 
-   In a step a warp takes `unit` values of a row, 256, 1024 or 2048: all 32 lanes, once or twice. Integers:
-   lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16 bytes. `order` says which
-   values these are; the layout of x in shared memory is the same for all formats (ptxk__store_x). Plain
-   numbers: a lane takes 8 of 256.
+   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane reads once or twice (`times`).
+   Quantised weights: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16. `order`
+   says which values these are; the layout of x in shared memory is the same for all formats (ptxk__store_x).
+   Plain numbers: a lane takes 8 of 256.
 
    Blocks of 18, 34 and 210 bytes are 2-byte aligned in a row, and rows need not begin at a multiple of 16.
    They are copied to shared memory unchanged, in chunks of 16 bytes. There a lane reads aligned words, one
-   more than it needs, and shifts adjacent words together. Bank conflicts are avoided so:
-     unit 2048   a lane has two blocks; the four blocks that a warp reads at a time are every second one. For
-                 Q4_0 with few columns, whose 1024 values would end within a sector.
+   more than it needs, and shifts adjacent words together. Bank conflicts are avoided in two ways:
+     unit 2048   a lane has two blocks of 256; at a time the warp reads four, every second one. For Q4_0 with
+                 few columns, whose runs (144 bytes) would end within a sector.
      unit 1024   a row's part is cut into runs of whole chunks (a chunk that two runs share is copied twice).
                  Runs of Q8_0 are 144 words apart, 16 banks; those of Q4_0 40 words, 8 banks.
 
-   Of Q6_K, with up to two columns, a lane takes 64 values of a block, in four groups of 16: all that belongs
-   to 16 bytes of upper bits. Four lanes share a block; a warp takes 2048 values of one row, or 1024 of two
-   rows side by side. In most of its loads two lanes read from one bank. */
+   Q6_K with up to two columns: a lane takes 64 values of a block, in four groups of 16, whose upper bits are
+   in the same 16 bytes. Four lanes share a block; a warp takes 2048 values of one row, or 1024 of two rows
+   side by side. Most loads have two-way bank conflicts. */
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
-/* scale for each half; without; plain; with a ptxk__reader */
+/* Kinds of formats: a scale for each half; no scales; plain numbers; read by a ptxk__reader. */
 enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS, PTXK__SHARES };
 enum { PTXK__PAIRS_APART, PTXK__QUARTERS, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
 
 typedef struct ptxk__lane { /* values that a lane computes once */
     uint32_t groups;        /* see ptxk__rows */
-    ptx_val at;             /* 0 ... 7: i above; with 4 groups 0 ... 3; numbers: 0 ... 31 */
-    ptx_val x[2];           /* offsets in a record of x: of the first two groups of 16, first time */
-    ptx_val d[2], s[2];     /* of the first half's factor; of the sum that this lane adds */
-    ptx_val c[10];          /* the format's own */
+    ptx_val at;             /* i above, 0 ... 7; with 4 groups 0 ... 3; plain numbers: the lane, 0 ... 31 */
+    ptx_val x[2];           /* offsets in a record of x of the first two groups of 16, first time */
+    ptx_val d[2], s[2];     /* ... for each time: of the first half's factor; of the sum that it adds */
+    ptx_val c[10];          /* for the format's own use */
 } ptxk__lane;
 
-typedef struct ptxk__place { /* what a lane reads of a row: shared addresses */
+typedef struct ptxk__place { /* shared addresses of what a lane reads of a row */
     ptx_val block;           /* its block's first byte */
-    ptx_val words;           /* 2-byte aligned formats: aligned words that hold it ... */
-    ptx_val pick;            /* prmt selector that joins two of them */
+    ptx_val words;           /* 2-byte aligned formats: first of the aligned words that hold it ... */
+    ptx_val pick;            /* ... and the prmt selector that joins two of them */
 } ptxk__place;
 
-typedef struct ptxk__share {
+typedef struct ptxk__share { /* weights that a lane has read */
     ptx_val half[4][4]; /* bytes: the integers times a constant of the format; Q6_K: 4 groups of 16 */
     ptx_val scale[4];   /* s32, of each half: weight = factor * scale * byte - minimum */
     ptx_val factor;     /* f32, of the block */
     ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
-    ptx_val number[8];  /* f32 */
+    ptx_val number[8];  /* f32: plain numbers */
     ptx_val times[2], minus[2]; /* PTXK__SHARES: f32, of the halves: weight = times * byte - minus */
 } ptxk__share;
 
@@ -3317,13 +3317,13 @@ typedef struct ptxk__block {
     uint32_t id, values, bytes; /* of a block */
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
-    uint32_t is_signed;     /* the bytes */
-    uint32_t unit, pair;    /* values of a step with few columns; adjacent blocks of 256 then */
+    uint32_t is_signed;     /* the bytes of a ptxk__share are signed */
+    uint32_t unit, pair;    /* values of a step with few columns; blocks of 256 between a lane's two reads */
     uint32_t run, run_area; /* values and shared bytes of a run, where a step has 1024; or 0 */
     uint32_t rows;          /* most rows of a warp */
-    float first, second;    /* 1 / the constant of the first and second half */
-    float offset;           /* subtracted from every integer; has_minimum: blocks have their own */
-    uint32_t has_minimum;
+    float first, second;    /* 1 / (constant of the first, the second half's bytes) */
+    float offset;           /* subtracted from every integer */
+    uint32_t has_minimum;   /* groups have minima of their own instead */
     void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
     void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
     const struct ptxk__reader *reader; /* instead of lane and read */
@@ -3333,8 +3333,8 @@ typedef struct ptxk__block {
 
 /* Lane i of the 8 that share a 256-value block of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128. With
    c = i / 2 and h = i % 2, their low nibbles are 16 weights of group 2 c and their high nibbles 16 of group 2
-   c + 1. The scales and minimums of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
-   parts. The lane's masks and shifts cover both cases with the same code. */
+   c + 1. The scales and minima of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
+   parts. The lane's shifts (c[0] ... c[3]) and masks cover both cases with the same code. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
     pair = ptx_shr(k, lane->at, ptx_u32(1));
@@ -3389,7 +3389,7 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     ptxk_load16(k, NULL, ptx_at(own, 16), q);
     for (i = 0; i < 4; i++) {
         share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
-        share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: no shift */
+        share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: saves a shift */
     }
     ptxk__read_k_head(k, lane, at->block, share);
 }
@@ -3417,14 +3417,14 @@ static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
         x = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[0][i] = ptx_lop3(k, h[i], ptx_b32(0x10101010), x, ptx_imm(0xea));
         x = ptx_shr(k, q[i], ptx_u32(3));
-        x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice */
+        x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice the nibble */
         share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
     }
     ptxk__read_k_head(k, lane, at->block, share);
 }
 
-/* Loads 4 n bytes from `words` + offset, 2-byte aligned: loads n + 1 aligned words and joins each two by
-   prmt. */
+/* Loads 4 n bytes at a 2-byte aligned place: n + 1 aligned words at from + offset, adjacent ones joined by
+   prmt with at->pick. */
 static void ptxk__load_words(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
                              ptx_val *out) {
     ptx_val word[9];
@@ -3438,10 +3438,10 @@ static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
     return ptx_cvt(k, PTX_F32, x);
 }
 
-/* Q6_K: the upper two bits of values 128 n + 32 g + 16 h ..., g 0 ... 3, are bits 2 g of bytes 32 n + 16 h
-   ... of the 64; the lower four are the low (g < 2) or high nibbles of bytes 64 n + 32 (g % 2) + 16 h ... of
-   the 128. Lane i = 2 n + h has all four groups; or lane i = 4 n + 2 a + h has groups a and a + 2. With the
-   six bits at the top of a byte and the highest inverted, the byte is 4 (q - 32): no subtraction. */
+/* Q6_K: the 16 values from 128 n + 32 g + 16 h on, g 0 ... 3, have their upper two bits in bits 2 g and up of
+   the bytes from 32 n + 16 h on of the 64, their lower four in the low (g < 2) or high nibbles of those from
+   64 n + 32 (g % 2) + 16 h on of the 128. Lane i = 2 n + h has all four g; with two groups lane i = 4 n + 2 a
+   + h has g = a, a + 2. With the six bits at the top of a byte, the highest inverted, it is 4 (q - 32). */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val h = ptx_and(k, lane->at, ptx_u32(1)), n, a;
     h = ptx_shl(k, h, ptx_u32(4));
@@ -3494,7 +3494,7 @@ static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__load_f16(k, at->block, 0);
 }
 
-/* The first half is 16 times too large, the second is not: see ptxk__rows_product. */
+/* The second half is 16 times too large; ptxk__rows_product multiplies the first half's products by 16. */
 static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
                             ptxk__share *share) {
     ptx_val words[4];
@@ -3508,7 +3508,7 @@ static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__load_f16(k, at->block, 0);
 }
 
-/* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256; of f32, 4 i ... and 128 + 4 i ..., so that the
+/* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256. f32: 4 i ... 4 i + 3 and these + 128, so that the
    16-byte accesses of all lanes are adjacent. */
 static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
     ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
@@ -3533,8 +3533,8 @@ static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 
 /* -- vocabulary: rows of weights, formats with one reader --
 
-   gemv, gemm, embed and decoder read these formats through the same functions: the values of 32 adjacent
-   weights, a share, and its factors. */
+   gemv, gemm, embed and decoder read these formats through the same two functions: one for the values of a
+   share, which is 32 adjacent weights, and one for its factors. */
 
 /* A memory operand of weights: they are constant during a kernel, so the load may be non-coherent. */
 static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
@@ -3542,7 +3542,7 @@ static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
     return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
-/* A number: v (where it is not known when the kernel is built) + c. */
+/* A u32 number: c if it is known when the kernel is built, else v + c. */
 typedef struct ptxk__number {
     ptx_val v; /* u32 */
     uint32_t c;
@@ -3565,7 +3565,7 @@ static ptxk__number ptxk__unknown(ptx_val v) {
     return n;
 }
 
-/* Also as an operand of an instruction. */
+/* The number as an operand of an instruction. */
 static ptx_val ptxk__number_value(ptx_kernel *k, ptxk__number n) {
     if (n.known) return ptx_u32(n.c);
     return n.c ? ptx_add(k, n.v, ptx_u32(n.c)) : n.v;
@@ -3600,8 +3600,8 @@ static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number
 typedef struct ptxk__source {
     ptx_val at;
     uint32_t offset, align;    /* align: of `at`, 1, 2 or 4 */
-    uint32_t known;            /* set of r, 0 ... 3, of which these are there: */
-    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector that joins two */
+    uint32_t known;            /* bit r, 0 ... 3: words[r] and pick[r] are computed */
+    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector to join the next */
 } ptxk__source;
 
 static ptxk__source ptxk__source_at(ptx_val at, uint32_t offset, uint32_t align) {
@@ -3618,7 +3618,7 @@ static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__numbe
     return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.c)));
 }
 
-/* Two bytes, where `at` is even (of blocks of an odd size: any), as u32. */
+/* Reads the two bytes at `at` as u32. `at` is even (in blocks of an odd size: any). */
 static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
     ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1), low, high;
     uint32_t o = s->offset + at.c;
@@ -3631,8 +3631,8 @@ static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__numbe
     return ptx_mad(k, high, ptx_u32(256), low);
 }
 
-/* n words, b32; `at` has a multiple of 4 in v. In shared memory the aligned words that hold them are joined;
-   in global memory, which may end with the block, words are made of aligned pieces. */
+/* Reads n words, b32, from `at` on, whose v is a multiple of 4. In shared memory it loads the aligned words
+   that hold them, and joins them. Global memory may end with the block: there it reads no byte beyond. */
 static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, uint32_t n, ptx_val *out) {
     uint32_t o = s->offset + at.c, r = o % 4, i, j;
     ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
@@ -3685,31 +3685,30 @@ static ptx_val ptxk__shr_b32(ptx_kernel *k, ptx_val x, ptx_val by) {
     return ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), by), PTX_B32);
 }
 
-/* What is read of a share of a block: all 8 quads (4 adjacent values each) in their order, or two of them,
-   lane's: see ptxk__reader. */
+/* Which values of a share are read: all 8 quads (of 4 adjacent values) in order, or the two of one of four
+   lanes, see ptxk__reader. */
 typedef struct ptxk__share_of {
-    ptxk__number share; /* number in the block, or in 256 values of one */
-    int whole;
-    ptx_val lane; /* 0 ... 3, u32; not whole */
+    ptxk__number share; /* its number in the block */
+    int whole;          /* all quads */
+    ptx_val lane;       /* else: 0 ... 3, u32 */
 } ptxk__share_of;
 
 typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ... 31 */
-    ptx_val factor;            /* f32: of the share, with halves of the block */
+    ptx_val factor;            /* f32: of the share; formats with halves: of the block */
     ptx_val scale[2];          /* halves: s32 within -512 ... 511, or f16 */
     ptx_val minimum_factor;    /* f32, halves with minima */
     ptx_val minimum[2];        /* ... u32 below 512: weight = factor scale value - minimum_factor minimum */
     ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
 } ptxk__factors;
 
-/* How a format is read. Values are bytes, signed or not: 1 / first times those in the formulas. */
+/* How a format is read. Values are bytes, signed or not; times ptxk__block.first they are the formula's. */
 enum {
     PTXK__QUADS_16_APART,
     PTXK__QUADS_8_APART,
     PTXK__QUADS_ADJACENT
-}; /* quads of a lane, with t = lane:
-      t and t + 4;  4 (t / 2) + t % 2 and 2 further on;  2 t and 2 t + 1 */
-/* What a lane's part of a share is: two quads; quads of q + the number, in units of the formulas; quads with
-   the bits of their signs, which are not applied; a word of e2m1 whose low nibbles are the first quad. */
+}; /* the two quads of lane t: t and t + 4;  q = 4 (t / 2) + t % 2 and q + 2;  2 t and 2 t + 1 */
+/* What a lane's part of a share is. QUADS: two quads. BIAS_n: two quads of the formula's integers + n. SIGNS:
+   two quads without signs, and their 8 sign bits. E2M1: a word of e2m1, its low nibbles the first quad. */
 enum {
     PTXK__PART_QUADS,
     PTXK__PART_BIAS_1 = 1,
@@ -3724,7 +3723,7 @@ typedef struct ptxk__reader {
     void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
 } ptxk__reader;
 
-/* Reads words of 16 bytes at `at`: all four, or the lane's. Returns how many. */
+/* Reads the four words of 16 bytes at `at`, or only the lane's. Returns their number. */
 static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
                               ptx_val *out) {
     if (!p->whole) {
@@ -3735,14 +3734,14 @@ static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_
     return p->whole ? 4 : 1;
 }
 
-/* Bytes `mask` of x << shift (to the right where it is negative). */
+/* (x << shift) & mask; a negative shift goes to the right. */
 static ptx_val ptxk__field(ptx_kernel *k, ptx_val x, int shift, uint32_t mask) {
     if (shift > 0) x = ptx_shl(k, x, ptx_u32((uint32_t)shift));
     if (shift < 0) x = ptxk__shr_b32(k, x, ptx_u32((uint32_t)-shift));
     return ptx_and(k, x, ptx_b32(mask));
 }
 
-/* 16 bytes at `at`: low nibbles are values 0 ... 15, high nibbles 16 ... 31; times 2^up. */
+/* Reads 16 bytes at `at`, times 2^up: low nibbles are values 0 ... 15, high 16 ... 31. Returns words / 2. */
 static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                                    int up, ptx_val *out) {
     ptx_val word[4];
@@ -3754,8 +3753,8 @@ static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__s
     return n;
 }
 
-/* Fifth bits: bit i of the 32 at `at` belongs to value i. Calls them the bits `mask` of bytes that are 0
-   there, inverted or not. */
+/* Adds fifth bits: bit i of the 32 at `at` belongs to value i. They become the bits `mask` of the bytes of
+   out, inverted or not. times: the multiplier that spreads 4 bits to those places of 4 bytes. */
 static void ptxk__read_fifth(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at, uint32_t n,
                              uint32_t times, uint32_t mask, uint32_t invert, ptx_val *out) {
     ptx_val h, x, by;
@@ -3781,7 +3780,7 @@ static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
     ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
 }
 
-/* The five bits at the top of a byte, the highest inverted: 8 (q - 16). A lane's part: q. */
+/* The five bits at the top of a byte, the highest inverted, are 8 (q - 16). A lane's part: q. */
 static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
     uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->whole ? 3 : 0, out);
     if (p->whole) ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
@@ -3801,8 +3800,8 @@ static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__n
     f->plus = ptx_as(x, PTX_F16);
 }
 
-/* Looks the 8 nibbles of a word up in a table of 16 bytes: those of low nibbles, of high nibbles. A selector
-   of prmt has a byte of 8 in 3 bits, so the table's halves are looked up apart; the fourth bit chooses. */
+/* Looks up the low and the high nibbles of a word in a table of 16 bytes. A prmt selects one of 8 bytes by 3
+   bits, so both halves of the table are looked up, and the fourth bit chooses between the results. */
 static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low, ptx_val *high) {
     ptx_val at = ptx_and(k, x, ptx_b32(0x77777777)), which = ptxk__shr_b32(k, x, ptx_u32(1)), half[2], a, b;
     uint32_t i;
@@ -3819,10 +3818,10 @@ static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx
     *high = ptx_prmt(k, half[0], half[1], ptx_b32(0x7531));
 }
 
-/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113; and 128 more */
+/* -127 -104 -83 -65 -49 -35 -22 -10 1 13 25 38 53 69 89 113; [1]: these + 128 */
 static const uint32_t ptxk__iq4_table[2][4] = {{0xbfad9881u, 0xf6eaddcfu, 0x26190d01, 0x71594535},
                                                {0x3f2d1801, 0x766a5d4f, 0xa6998d81u, 0xf1d9c5b5u}};
-/* e2m1, twice: 0 1 2 3 4 6 8 12, and the same negative */
+/* Twice e2m1: 0 1 2 3 4 6 8 12, and the same negative */
 static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
 
 static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
@@ -3841,7 +3840,7 @@ static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__shar
                        ptxk__iq4_table[!p->whole], out);
 }
 
-/* Scales of 6 bits, less 32: nibbles at byte 4, upper bits at byte 2. */
+/* Scales are 6 bits - 32: the lower four are nibbles from byte 4 on, the upper two are at byte 2. */
 static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
     ptx_val low = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 4)), high;
@@ -3863,7 +3862,7 @@ static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     else (void)ptxk__read_16(k, s, p, ptxk__known(1), out);
 }
 
-/* 2^(e - 128), half of what e8m0 says, as values are twice theirs. */
+/* 2^(e - 128), half of e8m0's 2^(e - 127), as the values are twice e2m1's. */
 static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), subnormal, p;
     (void)share;
@@ -3887,7 +3886,7 @@ static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
     }
 }
 
-/* e4m3 without a sign, 2^-8 of it as f16; 127 counts as 0, not as NaN. */
+/* Scales are e4m3 without a sign. Their bits, shifted, are an f16 of 2^-8 times them. 127 is 0, not NaN. */
 static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val x, p;
     uint32_t i;
@@ -3900,10 +3899,11 @@ static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
         x = ptx_cvt(k, PTX_U16, x);
         f->scale[i] = ptx_as(x, PTX_F16);
     }
-    f->factor = ptx_mov(k, ptx_f32(128)); /* half of 2^8 */
+    f->factor = ptx_mov(k, ptx_f32(128)); /* 2^8 / 2, as the values are twice e2m1's */
 }
 
-/* Q2_K and Q3_K: two bits of each value, 2 (share % 4) and up of bytes 16 half ... of 32 at `at`. */
+/* Q2_K, Q3_K, TQ2_0: reads the bytes that have two bits of each value of a share, bits 2 (share % 4) and up.
+   Shares 0 ... 3 have the 32 bytes at `at`, 4 ... 7 the next 32. Returns the number of words. */
 static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                                          ptx_val *out) {
     ptxk__number from = ptxk__number_of(k, p->share, 2, 1, 32, at);
@@ -3924,7 +3924,7 @@ static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->minimum_factor = ptxk__read_f16(k, s, 82);
 }
 
-/* The three bits at the top of a byte, the highest, which is 0 where 4 is subtracted, inverted: 32 q. */
+/* Three bits at the top of a byte, the highest (stored as 0 where 4 is subtracted) inverted, are 32 q. */
 static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
     ptx_val high[8], x;
     uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 32, out);
@@ -3959,9 +3959,9 @@ static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 108);
 }
 
-/* Tables of IQ1, IQ2 and IQ3: an entry is `digits` values, digits of `base` of a number, the first the
-   lowest; `map` has what they stand for. The numbers ascend: `steps` has the differences, from -1 on, as
-   characters from ']' on; '~' adds 33 to the next. */
+/* Tables of IQ1, IQ2 and IQ3. An entry is `digits` values: the digits of a number of base `base`, the lowest
+   first, mapped by `map`. The numbers ascend; `steps` has their differences, the first from -1, as
+   characters: ']' is 1, '^' 2 ...; each '~' before it adds 33. */
 typedef struct ptxk__grid {
     const char *name;
     uint32_t entries, base, digits;
@@ -4037,7 +4037,7 @@ static const ptxk__grid ptxk__iq1_grid = {
         "^]]i^`^aa^`^ab^^^g^`^aa^`^a__^^^]k^__^^^^fa^_^i`^]c``^ab`^ba^`^aa^`^mbb^b_]^^^_]]]bx^^^^^d^`^b^]]^"
         "b`^^]]^`^^lb`_^_d^__^]]_^h``]^_^^`^`^f^`^g^^^g^`^aa^`^ad`__bd``^`^gai^`^f^`^g^^i^`^aa^`^"};
 
-/* The table's address, in global memory: a variable of the module, made when it is first asked for. */
+/* The address of the table in global memory: a variable of the module, created at its first use. */
 static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     ptx_module *m = ptx_kernel_module(k);
     const ptx__named *had = ptx__find_name(m, PTX__OF_LIBRARY, g->name);
@@ -4066,7 +4066,7 @@ static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
     return ptx_address(k, symbol);
 }
 
-/* 8 bits of signs from 7: the last makes their number even. */
+/* 8 sign bits from 7: the eighth makes the number of ones even. */
 static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
     ptx_val odd = ptx_popc(k, x);
     odd = ptx_shl(k, odd, ptx_u32(7));
@@ -4074,7 +4074,7 @@ static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
     return ptx_or(k, x, odd);
 }
 
-/* Two quads of positive bytes with signs, bits 0 ... 7 of a number. */
+/* Negates those of the 8 bytes of two quads whose bit of `signs`, 0 ... 7, is 1. */
 static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
     ptx_val x, mask;
     uint32_t i;
@@ -4090,13 +4090,13 @@ static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
     }
 }
 
-/* Where a block has the indexes of 8 values in the table (IQ3: two, of 4 values each), and their signs. */
+/* Where a block has, for 8 values, the index in the table (IQ3: two, of 4 values each) and the signs. */
 typedef struct ptxk__grid_format {
     const ptxk__grid *grid;
-    uint32_t at, bytes, per;  /* the indexes: bytes of one, of those of a share */
-    uint32_t high, high_bits; /* their further bits: `high_bits` of a byte for each share; 0: none */
-    uint32_t signs;           /* a byte for each; 0: 7 bits, in the index, or in a word */
-    uint32_t word, step;      /* ... of a share: where, and how far apart */
+    uint32_t at, bytes, per;  /* indexes: offset; bytes of one, of those of a share */
+    uint32_t high, high_bits; /* offset of upper bits, a byte for each share; bits of one index; 0: none */
+    uint32_t signs;           /* offset of signs, a byte for 8 values; 0: 7 bits, in a word or in the index */
+    uint32_t word, step;      /* offset of that word, which each share has; bytes from one to the next */
 } ptxk__grid_format;
 
 static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p,
@@ -4218,9 +4218,9 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-/* IQ1: indexes of 8 values each at `at`, 3 bits of each index further on: 12 bits of two bytes for a share
-   (IQ1_M: a nibble for each); and a bit, here or in each nibble: whether the values 8 g, from the table, are
-   less 1 or plus 1. */
+/* IQ1: an index for 8 values. Its lower 8 bits are at `at`. Its upper 3 bits are from `at` + 32 on: four
+   times 3 bits of two bytes for a share, and bit 15; in IQ1_M (nibbles) a nibble for each index, and its bit
+   3. Where that bit is 1 the values are 8 g - 1, else 8 g + 1, with g of the table. */
 static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
                              int nibbles, ptx_val *out) {
     ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
@@ -4275,7 +4275,7 @@ static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-/* Four numbers of 16 bits: in each, scales of 12 bits, and four bits of the factor, the lowest first. */
+/* Four 16-bit numbers at byte 48: each has four scales of 3 bits and 4 bits of the factor, lowest first. */
 static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
     ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
     uint32_t i;
@@ -4325,7 +4325,7 @@ static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number shar
     f->factor = ptxk__read_f16(k, s, 64);
 }
 
-/* The digits of base 3 of 4 bytes, each a fraction of 256: the first behind `times`, a power of 3. */
+/* Digit n, from 0, in base 3 of the fraction b / 256, for each of the 4 bytes b of x. times: 3^n. */
 static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
     ptx_val half[2];
     uint32_t i;
@@ -4352,8 +4352,8 @@ static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
     return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
 }
 
-/* Five digits of a byte are values of five shares (32 bytes at 0), then of five halves of a share (16 at 32);
-   the last half has four digits of 4 bytes at 48. A lane's part: q. */
+/* The five digits of each of 32 bytes at 0 are values of shares 0 ... 4, those of 16 bytes at 32 of the next
+   five halves of shares; the last half has four digits of each of 4 bytes at 48. A lane's part: q. */
 static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
     const int known = p->share.known;
     const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
@@ -4427,8 +4427,7 @@ static const ptxk__reader
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
-/* The fields of a format with a reader: its values, as the reader gives them, times `first` are those of the
-   formulas. */
+/* A format with a reader. The reader's values times `first` are those of the format's formula. */
 #define PTXK__READ(name, id, values, bytes, is_signed, first, reader)                                        \
     {name,  id, values, bytes, 0,    PTXK__SHARES, PTXK__BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, first,   \
      first, 0,  0,      NULL,  NULL, &reader}
@@ -4475,8 +4474,10 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
     return NULL;
 }
 
-/* The unit of k: a whole block, two of odd size, as rows are 2-byte aligned; or 16 bytes of plain numbers. */
+/* Values of a block; of two blocks where their size is odd, as rows are 2-byte aligned. */
 static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
+
+/* The unit of k: such a block, or 8 plain numbers (16 if they are bytes). */
 
 PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
     return b->kind != PTXK__NUMBERS ? ptxk__block_whole(b) : b->bytes == 1 ? 16 : 8;
@@ -4487,7 +4488,7 @@ static uint32_t ptxk__block_align(const ptxk__block *b) {
     return b->bytes % 4 == 0 ? 4 : b->bytes % 2 == 0 ? 2 : 1;
 }
 
-/* Reads share i, u32, of 256 values of a row, whose block is `place`. */
+/* Reads share i, u32, of 256 values of a row. place: the address of its block. */
 PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place,
                                    ptxk__share *o) {
     ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
@@ -4525,7 +4526,7 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER)
 /* -- vocabulary: rows of weights, how a warp takes them -- */
 
-/* How a warp takes rows of one matrix. */
+/* How a warp computes dot products of rows of one matrix. */
 typedef struct ptxk__rows {
     const ptxk__block *block;
     uint32_t columns;
@@ -4536,17 +4537,17 @@ typedef struct ptxk__rows {
     uint32_t groups; /* of 16 values that a lane takes at a time */
     uint32_t unit;   /* values of a row in a step */
     uint32_t unit_bytes;
-    uint32_t abreast;             /* 2: half of the lanes take the odd rows; or 1 */
-    uint32_t times;               /* times that a lane takes 64, 32 or 8 values in a step */
+    uint32_t abreast;             /* 2: half of the lanes take the odd rows; else 1 */
+    uint32_t times;               /* 1 or 2: how often a lane takes 64, 32 or 8 values in a step */
     uint32_t area;                /* shared bytes for a row's part of a step: whole chunks */
-    uint32_t runs;                /* runs of a row's part */
+    uint32_t runs;                /* runs of a row's part of a step */
     uint32_t run_bytes, run_area; /* bytes of a run in the row, and in shared memory */
     uint32_t step;                /* shared bytes of a step, all rows */
     uint32_t stages;              /* steps in the ring: one is read, the others are in flight */
     uint32_t ring;                /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;              /* chunks of a step that a lane copies */
-    uint32_t grain;   /* copies begin at multiples of so many bytes: whole sectors, where possible */
-    uint32_t toggles; /* where a step begins between two such multiples: moves by this, back, ... */
+    uint32_t grain;   /* copies begin at multiples of this many bytes: whole sectors, where possible */
+    uint32_t toggles; /* not 0: every second step begins this many bytes further past such a multiple */
     uint32_t sized;   /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
@@ -4554,13 +4555,13 @@ typedef struct ptxk__rows {
 static uint32_t ptxk__rows_each(const ptxk__rows *f) { return f->rows / f->abreast; }
 
 /* Bytes of a record of x. Integers: 4 blocks of 256, each with its planes; the factors of 32 groups; their
-   sums; and 32 spare bytes, so that what lies alike in two records lies 8 banks apart. */
+   sums; and 32 spare bytes, so that the same places of two records are 8 banks apart. */
 static uint32_t ptxk__x_record(uint32_t planes) { return planes ? 1024 * planes + 288 : 1024; }
 
 static uint32_t ptxk__x_values(uint32_t planes) { return planes ? 1024 : 256; }
 
-/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: a bound of the rows, or
-   0. unit: values of a step. Returns 0 when nothing fits. */
+/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: most rows, or 0: any.
+   unit: most values of a step. Returns 0 when nothing fits. */
 static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
                               uint32_t most, uint32_t unit, uint32_t room) {
     memset(f, 0, sizeof *f);
@@ -4603,14 +4604,14 @@ PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32
 
 /* -- vocabulary: rows of weights, x -- */
 
-/* A record of integers: block b of 4 has its planes at 256 planes b. In a plane the 16 values j = 8 j3 + 4 j2
-   + 2 j1 + j0 (bits) lie at 16 bytes times 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1). In each of the three orders
-   of formats the 8 lanes of a block then read 8 different sixteenths of the banks. The planes are followed by
-   32 factors d, of groups of 32, and by 32 sums: d times the sum of the integers. A record of numbers: group
-   j of 4 lies at 16 bytes times j ^ (j >> 3 & 1). */
+/* A record of integers: block b of 4 has its planes at byte 256 * planes * b. In a plane, group j of 16
+   values (j = 8 j3 + 4 j2 + 2 j1 + j0) lies at 16 bytes times 8 j1 + 4 j3 + 2 (j2 ^ j1) + (j0 ^ j1). In each
+   of the three orders of formats the 8 lanes of a block then read from different banks. The planes are
+   followed by 32 factors d, of groups of 32, and by 32 sums: d times the sum of the integers. A record of
+   numbers: group j of 4 values lies at 16 bytes times j ^ (j >> 3 & 1). */
 
-/* The factor d that turns the integers of a group back into x, from the group's largest |x| and its sum of x
-   * 0, which is NaN when an element is not finite; and its inverse, which turns x into integers. */
+/* The factor d of a group: integers times d are x; x times *inverse are the integers. most: the largest |x|.
+   bad: the sum of x * 0, which is NaN when an element is not finite; d is NaN then. */
 static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
     ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
     *inverse = ptx_rcp(k, most);
@@ -4624,7 +4625,7 @@ static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_
 
 /* Stores 256 values of x in a record. Lane l of a full warp has values 8 l ... 8 l + 7, zeros past the end of
    x. record: address in global or shared memory, 16-byte aligned. block: which 256 of the record's 1024
-   (ignored with 0 planes, where the record is 256). */
+   (ignored with 0 planes, where a record has 256). */
 static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
                           const ptx_val x[8]) {
     ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
@@ -4702,7 +4703,7 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
     ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
-        here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* 4 of them, j, at j ^ (j >> 3 & 1) */
+        here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* group j of 4 values: at j ^ (j >> 3 & 1) */
         here = ptx_shl(k, here, ptx_u32(2));
         at = ptx_xor(k, at, here);
         here = ptx_ptr_add(k, records, at, 4);
@@ -4760,41 +4761,41 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
    of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them. Copies and products are
    then two positions in one sequence of steps. ptxk__rows_issue_first issues the first copies.
 
-   Weights come through shared memory, a ring for each warp: a warp's request is 512 consecutive bytes,
+   Weights come through shared memory, with a ring for each warp: a warp's request is 512 consecutive bytes,
    whatever blocks they hold, and the ring keeps several steps in flight. Copies are cp.async from sm_80 on;
    before, they go through registers, one step ahead. */
 
 typedef struct ptxk__rows_state {
     ptxk__lane lane;
-    ptx_val id;                     /* the lane, of the warp */
-    ptx_val group;                  /* j: which of 4 blocks at a time; Q6_K: of a row's blocks */
+    ptx_val id;                     /* the number of the lane in its warp */
+    ptx_val group;                  /* which of the blocks of 256 that are read at a time the lane has */
     ptx_val side;                   /* abreast: 1 in lanes of odd rows */
     ptx_val ring, mine;             /* this warp's shared memory; this lane's first chunk in it */
-    ptx_val row_of[8], chunk_of[8]; /* the lane's chunk: row of the warp, offset in its run's area */
-    ptx_val run_of[8];              /* bytes of the row's part before that run */
-    ptx_val some;                   /* predicate: it copies in the last round too */
+    ptx_val row_of[8], chunk_of[8]; /* of each round, the lane's chunk: row, offset in its run's area */
+    ptx_val run_of[8];              /* ... bytes of the row's part before that run */
+    ptx_val some;                   /* predicate: the lane copies in the last round too */
     ptx_val steps;
-    ptx_val from[8];  /* first source address of each round */
-    ptx_val count[8]; /* not sized: number of steps with this chunk */
+    ptx_val from[8];  /* source address of each round in the first step */
+    ptx_val count[8]; /* not sized: number of steps that have this chunk */
     ptx_var full[8];  /* 2-byte aligned formats: bytes of each chunk that belong to the row */
-    ptx_val both[8];  /* toggles: advance of two steps together */
+    ptx_val both[8];  /* toggles: sum of the values of `full` in two successive steps, which alternate */
     ptx_val half[8];  /* toggles: u64, offset of each chunk in its sector */
-    ptx_val last[8];  /* sized: bytes in the last step */
+    ptx_val last[8];  /* sized: bytes of each chunk in the last step */
     ptx_var slot;     /* ring offset of the step that is read */
-    ptx_val own[2];   /* bytes from a row's start to the lane's block */
-    ptx_val own_last; /* not sized: the same in the last step, of a block that exists */
+    ptx_val own[2];   /* bytes from the start of a row's part to the lane's block */
+    ptx_val own_last; /* not sized: the same in the last step, or 0 where that block is past the row's end */
     ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* offsets in a slot */
     ptx_val pick[2][PTXK__ROWS_MAX];                            /* ... see ptxk__place */
     ptx_val run;                   /* runs: bytes of the row's part before the run of the lane's block */
-    ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to them, `move` and 0 alternating */
+    ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to these offsets, 0 and `move` alternating */
     ptx_val move[PTXK__ROWS_MAX];
     ptx_var x; /* the record of the next step */
     ptx_var sum[8][PTXK__ROWS_MAX];
-    ptx_val rest, turned;        /* bytes of the last step; toggles: xor of its offset */
+    ptx_val rest, turned;        /* bytes of the last step; toggles: xor for where it begins */
     void (*next)(void *context); /* or NULL */
     void *context;
-    ptx_var ahead;      /* next: the step to be copied next; s->steps: none */
-    ptx_var kept[4][8]; /* next: from; count, or last; both; half, where they change */
+    ptx_var ahead;      /* with next: the step to be copied next; s->steps: none */
+    ptx_var kept[4][8]; /* with next: from; count or last; both; half */
 } ptxk__rows_state;
 
 /* Where the copies of a group of rows begin. */
@@ -4829,8 +4830,8 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         at = ptx_and(k, at, ptx_u32(6));
     } else if (f->groups == 4) {
         at = ptx_and(k, at, ptx_u32(2));
-        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group is 2 further on, */
-        other = ptx_xor(k, b, ptx_u32(11)); /* the fourth 2 before the second */
+        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group lies 2 after this */
+        other = ptx_xor(k, b, ptx_u32(11)); /* the second; the fourth lies 2 before this */
         at = ptx_add(k, at, at);
     } else if (f->block->order == PTXK__QUARTERS) {
         j1 = ptxk__bit(k, at, 1);
@@ -4849,7 +4850,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
     for (t = 0; t < f->times; t++) {
         ptx_val record = ptx_u32(0);
-        /* blocks of the first time: side by side, or 0, 2, 4, 6 */
+        /* blocks of the first time: 0, 1, 2, 3, or with two times 0, 2, 4, 6 */
         block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
         if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
         if (f->block->values < 256) {
@@ -4883,7 +4884,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
     }
 }
 
-/* lane: of the warp; ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
+/* Computes what depends on the lane. ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
 static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
                              ptx_val ring) {
     uint32_t chunks = f->area / 16, run = f->run_area / 16, i;
@@ -4895,7 +4896,7 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->group = ptx_shr(k, lane, ptx_u32(f->groups == 4 ? 2 : 3));
     s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(f->groups == 4 ? 3 : 7));
     s->lane.groups = f->groups;
-    if (f->groups == 4) { /* eight lanes that read x at a time have one block, or two in two records */
+    if (f->groups == 4) { /* 8 lanes that load x together have one block of two rows, or two in two records */
         s->side = ptx_and(k, s->group, ptx_u32(1));
         s->group = ptx_shr(k, s->group, ptx_u32(1));
         if (f->abreast == 1) s->group = ptx_mad(k, s->side, ptx_u32(4), s->group);
@@ -4917,7 +4918,7 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
 }
 
-/* bytes + low - chunk, of 0 ... 16 */
+/* How many bytes of the 16 at offset `chunk` precede the end of `bytes` bytes that begin at offset `low`. */
 static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
     ptx_val x = ptx_add(k, bytes, low);
     x = ptx_sub(k, x, chunk);
@@ -4926,9 +4927,9 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
     return ptx_as(x, PTX_U32);
 }
 
-/* Whether all chunks of a round lie within the row in every step but the last, at any alignment: with one
-   row, in every round but the last; and where a row's last step has the bytes that chunks reach beyond the
-   step before. */
+/* Whether all chunks of a round lie within the row in every step but the last, at any alignment. That holds
+   for aligned rows; where the last step has at least the bytes (a block of 32 or more) by which chunks reach
+   beyond the step before; and with one row, where the round ends within the step. */
 static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
     return f->block->aligned || (f->grain == 16 && f->runs == 1 && f->block->bytes >= 32)
@@ -4945,7 +4946,7 @@ typedef struct ptxk__chunks_in_flight { /* chunks of a step in flight through re
 } ptxk__chunks_in_flight;
 
 /* Issues the copies of step `index` into the ring at `slot`, and commits a group even where there is no such
-   step. Before sm_80 it loads, and ptxk__rows_store_chunks stores. */
+   step. Before sm_80 it only loads the chunks, and ptxk__rows_store_chunks stores them. */
 static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                                     ptx_val index, ptxk__chunks_in_flight *sent) {
     int async = ptxk__has_cp_async(k);
@@ -5003,8 +5004,8 @@ static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
     if (async) ptx_cp_async_commit(k);
 }
 
-/* Before sm_80: stores the chunks that ptxk__rows_issue_copies loaded in the ring. The last bytes of a row
-   that are no whole chunk go two by two. */
+/* Before sm_80: stores in the ring the chunks that ptxk__rows_issue_copies loaded. It copies a partial chunk
+   at the end of a row two bytes at a time. */
 static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const ptxk__chunks_in_flight *sent) {
     ptx_val to = sent->to, j, p, from, here, x;
     uint32_t i;
@@ -5043,8 +5044,8 @@ static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
 }
 
-/* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0, including
-   the skipped bytes. */
+/* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0 plus the
+   bytes to skip in each row. */
 static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
                                   ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__copy_start *start) {
     ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
@@ -5096,7 +5097,7 @@ static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk
     }
 }
 
-/* Computes the offsets in a slot that the lane reads for those rows. */
+/* Computes the offsets in a slot at which the lane reads those rows. */
 static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
                                     ptx_val row_bytes, ptx_val row, ptx_val n) {
     ptx_val last_row, r, at, low, p, here, off;
@@ -5107,7 +5108,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
     for (i = 0; i < ptxk__rows_each(f); i++) {
         r = ptx_add(k, row, ptx_u32(f->abreast * i));
         r = ptx_min(k, r, last_row);
-        at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* likewise */
+        at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* a number, as above */
         low = ptx_mad(k, r, row_bytes, at);
         if (f->runs > 1) low = ptx_add(k, low, s->run);
         low = ptx_and(k, low, ptx_u32(f->grain - 1));
@@ -5128,7 +5129,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             here = ptx_add(k, here, ptx_u32(f->area * f->abreast * i));
             s->block[t][i] = here;
             if (f->block->reader) continue;
-            if (f->block->values == 32) { /* 2 bytes, then the integers; from the same words in all rows */
+            if (f->block->values == 32) { /* 2 bytes, then integers: in the same words at any alignment */
                 off = ptx_and(k, low, ptx_u32(2));
                 at = ptx_add(k, here, off);
                 here = ptx_add(k, here, ptx_u32(2));
@@ -5174,7 +5175,7 @@ PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__row
     s->slot = ptx_var_new(k, ptx_u32(0));
 }
 
-/* Creates the variables that hold the start of the copies, where it differs from row to row. */
+/* Creates the variables that hold where the copies begin, for states with `next`. */
 PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -5246,14 +5247,14 @@ PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptx
     ptx_end(k);
 }
 
-/* x of one column for a lane: halves by plane, or the numbers themselves; factors; the negated sum. */
+/* x of one column for a lane: x[plane][half], or plain numbers; factors of halves; the negated sum. */
 typedef struct ptxk__x_share {
     ptx_val x[2][4][4], number[8], d[4], sum;
-    ptx_val half_sum[2]; /* readers: of the halves, or of both */
+    ptx_val half_sum[2]; /* formats with a reader: negated sums of the halves, or of both in [0] */
 } ptxk__x_share;
 
-/* Adds the product of a share and x to the sum, where the format has a reader: for each half, or both,
-   times (d P) - minus (sum of x). */
+/* Adds the product of a share and x to the sum, for formats with a reader: times (d P) - minus (sum of x) for
+   each half, or for both together. P: the dot product of integers. */
 static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                  const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
@@ -5279,8 +5280,8 @@ static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk_
 /* Adds the product of a lane's values of x and weights to the sum.
      scaled      factor (d first (scale P) + d' second (scale' P')) - minimum s
      unscaled    factor (d (P + P')); Q4_0: factor (d first (16 P + P') - offset s)
-   P is the dot product of a half's integers and x's, an exact integer below 2^31: 16 * 240 * 127, with 8-bit
-   x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
+   P and P' are the dot products of the halves' bytes with x's integers, exact and below 2^31: at most 16 *
+   240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
 static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
@@ -5390,7 +5391,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     uint32_t r, c, t;
     memset(&place, 0, sizeof place);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
-    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the step's bytes have arrived; the last is read */
+    ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* this step has arrived; the one before has been read */
     /* the previous step used slot `before`; the step f->stages - 1 ahead reuses it */
     slot = ptx_get(k, s->slot);
     here = ptx_ptr_add(k, s->ring, slot, 1);
@@ -5409,7 +5410,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     slot = here;
     if (s->next) {
         ptxk__rows_issue_next(k, f, s, before, &sent);
-        if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* for none: they fill other slots */
+        if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no group: other slots */
     } else {
         here = ptx_add(k, step, ptx_u32(f->stages - 1));
         ptxk__rows_issue_copies(k, f, s, before, here, &sent);
@@ -5440,7 +5441,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                     ptxk__read_share(k, f->block, s->lane.at, place.block, &share[r]);
                     continue;
                 }
-                if (f->block->values > 32) { /* one register less for each row */
+                if (f->block->values > 32) { /* saves a register for each row */
                     here = ptx_and(k, place.block, ptx_u32(~3u));
                     place.words = ptx_ptr(here, PTX_SHARED);
                 } else {
@@ -5472,8 +5473,8 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     ptxk__rows_store_chunks(k, f, &sent);
 }
 
-/* Adds up the sums of a column over the warp: lane l < f->rows gets row l. While a lane has several sums it
-   sends half of them to its neighbour, and adds the neighbour's to the others. */
+/* Adds up the sums of a column over the warp: lane l < f->rows gets row l. A lane with several sums sends
+   half of them to its neighbour, and adds the neighbour's to the others. */
 static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane, ptx_val *sum) {
     uint32_t n = ptxk__rows_each(f), bit, i;
     ptx_val odd, other;
@@ -5529,8 +5530,7 @@ typedef struct ptxk__octet {
     int scaled, has_offset;
 } ptxk__octet;
 
-/* Converts the four bytes of a word to f32 and subtracts `minus`: a byte becomes the lowest digits of
-   2^23. */
+/* Converts the four bytes of a word to f32 and subtracts `minus`. A byte becomes the lowest bits of 2^23. */
 static void ptxk__bytes_to_f32(ptx_kernel *k, ptx_val word, double minus, ptx_val *out) {
     uint32_t i;
     for (i = 0; i < 4; i++) {
@@ -5551,7 +5551,7 @@ static void ptxk__load_2_words(ptx_kernel *k, ptx_val at, int64_t offset, ptx_va
     }
 }
 
-/* The same, of a format with a reader. */
+/* ptxk__octet_read for a format with a reader. */
 static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val at, ptx_val e,
                                    ptxk__octet *o) {
     ptx_val share = ptx_shr(k, e, ptx_u32(2)), p, half, word[2];
@@ -5582,8 +5582,8 @@ static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val 
     o->has_offset = 1;
 }
 
-/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the block of 256 at an address. Where blocks have fewer,
-   e may pass into the following blocks. */
+/* Reads weights 8 e ... 8 e + 7, e in 0 ... 31, of the 256 that begin with the block at `at`. Where blocks
+   have fewer, they may be in one that follows. */
 static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
@@ -5651,7 +5651,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         ptx_val n, c, l, low[2], high[2], d;
         n = ptx_shr(k, e, ptx_u32(4));             /* the half of 128 */
         c = ptx_bfe(k, e, ptx_u32(2), ptx_u32(2)); /* its group of 32 */
-        l = ptx_and(k, e, ptx_u32(3));             /* eighth of the group */
+        l = ptx_and(k, e, ptx_u32(3));             /* which eight values of the group */
         j = ptx_and(k, c, ptx_u32(1));
         j = ptx_mad(k, j, ptx_u32(4), l);
         j = ptx_mad(k, n, ptx_u32(8), j);
@@ -5694,7 +5694,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         o->scaled = 1;
         return;
     }
-    if (format == PTXK_Q4_0) { /* low halves of 16 bytes, then the high ones */
+    if (format == PTXK_Q4_0) { /* low nibbles of 16 bytes, then the high ones */
         j = ptx_shr(k, e, ptx_u32(2));
         at = ptx_ptr_add(k, at, j, 18);
         j = ptx_and(k, e, ptx_u32(1));
