@@ -1087,8 +1087,8 @@ typedef struct ptxk_matmul_args {
     float alpha, beta;
 } ptxk_matmul_args;
 
-/* Appends two entries, for tiles of 128 x 128 and of 64 x 64; with targets PTX_SM_A(90), (100) and (103) two
-   more. desc: a ptxk_matmul_desc. */
+/* Appends two entries, for tiles of 128 x 128 and of 64 x 64. Targets PTX_SM_A(90), (100) and (103) add up to
+   two more, for types and factors that their tensor cores take. desc: a ptxk_matmul_desc. */
 #define ptxk_matmul_emit(m, desc) ptxk_matmul_emit_((m), PTX__AT, (desc))
 PTXGEN_API ptx_code ptxk_matmul_emit_(ptx_module *m, const char *site, const void *desc);
 /* One launch. min_bytes: A, B, bias, factors and D of each product once. */
