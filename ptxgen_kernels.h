@@ -5734,41 +5734,42 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 
 #define PTXK__WARPS 4u
 #define PTXK__THREADS (32u * PTXK__WARPS)
-#define PTXK__TILE 8u /* columns of a block that every variant can take: the unit of the grid */
-#define PTXK__ROW 8u  /* scalar: most elements of a row in a lane */
+#define PTXK__TILE 8u          /* columns of a block that every variant can take: the unit of the grid */
+#define PTXK__LANE_ELEMENTS 8u /* scalar: most elements of a row in a lane */
 #define PTXK__UNROLL 4u
-#define PTXK__JOIN 16u /* partial results that the combining block has in flight */
+#define PTXK__PARTS_IN_FLIGHT 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
-#define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
-#define PTXK__RING 100000u        /* mma: largest ring; every chip from sm_80 on gives a block 99 KB */
-#define PTXK__ROW_STEPS 16u       /* mma: at most so many 16-element steps of a row */
-#define PTXK__REST 0.000244140625 /* 2^-12: factor of f16's second term of q; that term is at most 2^15 */
+#define PTXK__BYTES_IN_FLIGHT 65536u /* mma: bytes that a block has in flight */
+#define PTXK__RING_MAX 100000u       /* mma: largest ring; every chip from sm_80 on gives a block 99 KB */
+#define PTXK__ROW_STEPS 16u          /* mma: at most so many 16-element steps of a row */
+/* 2^-12: factor of f16's second term of q; that term is at most 2^15. */
+#define PTXK__SECOND_TERM_FACTOR 0.000244140625
 
 /* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
-    ptx_type type, q_type, out_type, fresh_type; /* fresh: of the rows to append; PTX_NONE: none */
-    uint32_t cache;      /* type of the caches; 8-bit ones are read as f16, which `type` is then */
-    uint32_t bytes;      /* 1: the caches have 8 bits */
-    uint32_t factor_row; /* bytes of factors beside each row; 0: none */
+    ptx_type type, q_type, out_type, append_type; /* append_type: of the rows to append; or PTX_NONE */
+    uint32_t cache;         /* type of the caches; 8-bit ones are read as f16, which `type` is then */
+    uint32_t is_byte_cache; /* 1: the caches have 8 bits */
+    uint32_t factor_row;    /* bytes of factors beside each row; 0: none */
     uint32_t heads, kv_heads, d, queries;
     uint32_t group;   /* query heads of a KV head */
     uint32_t columns; /* group * queries, which share the reads of K and V; column t * group + h */
     uint32_t tiles;   /* blocks of the grid for the columns, one for each 8 */
     uint32_t tile;    /* columns of a block of this variant; blocks past the last column exit */
     uint32_t page_size, page_shift, window, flags;
-    uint32_t cluster;   /* blocks of a cluster that the description asks for; 0: the plan chooses */
-    uint32_t row_bytes; /* of one key */
-    uint32_t vec_bytes; /* of a vector: 16; scalar with 8-bit caches: 8 */
-    uint32_t per_vec;   /* elements of a vector */
-    uint32_t row_vecs;  /* vectors of a row */
-    uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
-    uint32_t unit;      /* keys: the size of a chunk is a multiple of this */
-    uint32_t least;     /* keys: a chunk has at least so many */
-    uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of its own K and V */
-    uint32_t record;    /* bytes of one partial result in the workspace */
-    uint32_t threads;   /* of a block of this variant */
-    float scale;        /* factor of q . k, log2 e included: scores are in base 2; with a cap: of 2 s / cap */
-    float cap;          /* the cap in base 2; 0: none */
+    uint32_t cluster;       /* blocks of a cluster that the description asks for; 0: the plan chooses */
+    uint32_t row_bytes;     /* of one key */
+    uint32_t vec_bytes;     /* of a vector: 16; scalar with 8-bit caches: 8 */
+    uint32_t per_vec;       /* elements of a vector */
+    uint32_t row_vecs;      /* vectors of a row */
+    uint32_t pitch;         /* floats from column to column of a warp's sums in shared memory */
+    uint32_t chunk_unit;    /* keys: the size of a chunk is a multiple of this */
+    uint32_t min_chunk;     /* keys: a chunk has at least so many */
+    uint32_t cheap_chunk;   /* keys of a chunk whose overhead is 4 % of its own K and V */
+    uint32_t partial_bytes; /* bytes of one partial result in the workspace */
+    uint32_t threads;       /* of a block of this variant */
+    float scale; /* factor of q . k, log2 e included: scores are in base 2; with a cap: of 2 s / cap */
+    float cap;   /* the cap in base 2; 0: none */
     /* scalar */
     uint32_t lanes;     /* lanes that share a row, a power of two */
     uint32_t vecs;      /* vectors of a row in a lane: lane i has vectors i, i + lanes */
@@ -5777,47 +5778,49 @@ typedef struct ptxk__flash {
     uint32_t warp_keys; /* keys of a warp in one step: rows * unroll */
     uint32_t step;      /* keys of the block in one step */
     /* mma */
-    uint32_t mma;      /* this variant */
-    uint32_t terms;    /* numbers of the cache's type whose sum is q */
-    uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
-    uint32_t keys;     /* keys of the block in one step, and of a ring item */
-    uint32_t chunks;   /* 16-byte chunks of a row in shared memory, even */
-    uint32_t piece_keys, piece; /* keys of a piece, an eighth of an item; bytes from piece to piece */
-    uint32_t factor_piece;      /* bytes of q8_0's factors of a piece; they lie behind all pieces */
-    uint32_t item;     /* bytes of a ring item: the pieces, and q8_0's factors of its rows */
-    uint32_t ring;     /* ring items in shared memory; all but one are in flight */
+    uint32_t mma;                     /* this variant */
+    uint32_t terms;                   /* numbers of the cache's type whose sum is q */
+    uint32_t column_tiles, key_tiles; /* 8-column tiles; 16-key tiles of a warp's step */
+    uint32_t keys;                    /* keys of the block in one step, and of a ring item */
+    uint32_t chunks;                  /* 16-byte chunks of a row in shared memory, even */
+    uint32_t piece_keys, piece_bytes; /* keys of a piece, an eighth of an item; bytes from piece to piece */
+    uint32_t factor_piece_bytes;      /* bytes of q8_0's factors of a piece; they lie behind all pieces */
+    uint32_t item_bytes;              /* bytes of a ring item: the pieces, and q8_0's factors of its rows */
+    uint32_t ring_items;              /* ring items in shared memory; all but one are in flight */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
 /* Chooses the shapes of the tensor core variant: 16-bit caches, sm_80 and later. */
-static void ptxk__flash_mma(ptxk__flash *f) {
-    uint32_t padded = (f->d + 15) / 16 * 16, room, most;
+static void ptxk__flash_form_mma(ptxk__flash *f) {
+    uint32_t padded = (f->d + 15) / 16 * 16, max_tiles, max_items;
     /* Splits q into terms of the cache's type, 11 or 8 bits each, so that scores are as precise as with
        f32. */
     f->terms = f->q_type == f->type ? 1
                : f->type == PTX_F16 ? (f->q_type == PTX_F32 ? 2 : 1)
                                     : (f->q_type == PTX_F32 ? 3 : 2);
     /* Registers of 8 columns for each 16 dimensions: 4 for the sums, 2 for each term of q */
-    room = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
-    f->nt = f->tiles < room ? f->tiles : room;
-    if (f->nt < 1) f->nt = 1;
-    if (f->nt > 4) f->nt = 4;
-    f->chunks = f->bytes ? (padded / 16 + 1) / 2 * 2 : padded / 8;
-    f->kt = f->chunks > 16 ? 1 : f->chunks > 4 ? 2 : 4;
-    if (f->kt > 4 / f->nt) f->kt = 4 / f->nt;
-    if (f->kt == 3) f->kt = 2;
-    if (f->factor_row && f->nt > 1) f->kt = 1;
-    if (f->page_size && f->kt > f->page_size / 8) f->kt = f->page_size / 8; /* a piece lies in one page */
+    max_tiles = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
+    f->column_tiles = f->tiles < max_tiles ? f->tiles : max_tiles;
+    if (f->column_tiles < 1) f->column_tiles = 1;
+    if (f->column_tiles > 4) f->column_tiles = 4;
+    f->chunks = f->is_byte_cache ? (padded / 16 + 1) / 2 * 2 : padded / 8;
+    f->key_tiles = f->chunks > 16 ? 1 : f->chunks > 4 ? 2 : 4;
+    if (f->key_tiles > 4 / f->column_tiles) f->key_tiles = 4 / f->column_tiles;
+    if (f->key_tiles == 3) f->key_tiles = 2;
+    if (f->factor_row && f->column_tiles > 1) f->key_tiles = 1;
+    if (f->page_size && f->key_tiles > f->page_size / 8)
+        f->key_tiles = f->page_size / 8; /* a piece lies in one page */
     do {
-        f->keys = 16 * f->kt * PTXK__WARPS;
+        f->keys = 16 * f->key_tiles * PTXK__WARPS;
         f->piece_keys = f->keys / 8;
-        f->piece = f->piece_keys * f->chunks * 16 + 16; /* 16 modulo 128: pieces start in different banks */
-        f->factor_piece = f->factor_row ? f->piece_keys * f->factor_row + 16 : 0;
-        f->item = 8 * (f->piece + f->factor_piece);
-        f->ring = ptxk__ceil_div(PTXK__FLIGHT, f->keys * (16 * f->chunks + f->factor_row)) + 1;
-        most = PTXK__RING / f->item;
-    } while (f->ring > most && f->kt > 1 && (f->kt /= 2) > 0);
-    if (f->ring > most) f->ring = most; /* d 200 to 240: 52 KB or more in flight */
+        /* 16 modulo 128: pieces start in different banks */
+        f->piece_bytes = f->piece_keys * f->chunks * 16 + 16;
+        f->factor_piece_bytes = f->factor_row ? f->piece_keys * f->factor_row + 16 : 0;
+        f->item_bytes = 8 * (f->piece_bytes + f->factor_piece_bytes);
+        f->ring_items = ptxk__ceil_div(PTXK__BYTES_IN_FLIGHT, f->keys * (16 * f->chunks + f->factor_row)) + 1;
+        max_items = PTXK__RING_MAX / f->item_bytes;
+    } while (f->ring_items > max_items && f->key_tiles > 1 && (f->key_tiles /= 2) > 0);
+    if (f->ring_items > max_items) f->ring_items = max_items; /* d 200 to 240: 52 KB or more in flight */
     /* f16: weights near 2^15, so that their second terms stay above 2^-24. bf16 has f32's range, and V may
        use it: weights of at most 2^-32. */
     f->slack = 8;
@@ -5830,15 +5833,15 @@ static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->threads = PTXK__THREADS;
     f->pitch = (f->d + 15) / 16 * 16 + 4; /* columns 0, 2, 4 and 6 of an mma are 8 banks apart */
     if (!f->mma) return;
-    f->tile = 8 * f->nt;
+    f->tile = 8 * f->column_tiles;
     f->threads = PTXK__THREADS + 32;
-    if (!f->bytes) return;
+    if (!f->is_byte_cache) return;
     f->vec_bytes = f->per_vec = 16; /* a vector is a 16-byte chunk */
     f->row_vecs = f->d / 16;
 }
 
 /* Flags that may be combined with any others. */
-#define PTXK__FLASH_BITS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
+#define PTXK__FLASH_FREE_FLAGS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
     uint32_t bytes, overhead, types[4], i;
@@ -5882,7 +5885,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)PTXK__FLASH_BITS)
+    if ((d->flags & ~(uint32_t)PTXK__FLASH_FREE_FLAGS)
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
@@ -5897,12 +5900,12 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
 
     memset(f, 0, sizeof *f);
     f->cache = types[0];
-    f->bytes = (uint32_t)ptxk__is_byte_cache(types[0]);
+    f->is_byte_cache = (uint32_t)ptxk__is_byte_cache(types[0]);
     f->factor_row = ptxk__factor_bytes(types[0], d->head_dim);
-    f->type = f->bytes ? PTX_F16 : (ptx_type)types[0];
+    f->type = f->is_byte_cache ? PTX_F16 : (ptx_type)types[0];
     f->q_type = (ptx_type)types[1];
     f->out_type = (ptx_type)types[2];
-    f->fresh_type = (ptx_type)d->append_type;
+    f->append_type = (ptx_type)d->append_type;
     f->heads = d->heads;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
@@ -5910,7 +5913,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK__FLASH_BITS);
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK__FLASH_FREE_FLAGS);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -5919,7 +5922,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->tile = ptxk__ceil_div(f->columns, f->tiles);
     bytes = ptxk__cache_bytes(d->kv_type);
     f->row_bytes = f->d * bytes;
-    f->vec_bytes = f->bytes ? 8 : 16;
+    f->vec_bytes = f->is_byte_cache ? 8 : 16;
     f->per_vec = f->vec_bytes / bytes;
     f->row_vecs = f->row_bytes / f->vec_bytes;
     f->lanes = 1;
@@ -5931,10 +5934,10 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->unroll = f->tile * f->per_vec * f->vecs > 48 ? PTXK__UNROLL / 2 : PTXK__UNROLL;
     f->warp_keys = f->rows * f->unroll;
     f->step = f->warp_keys * PTXK__WARPS;
-    f->record = (f->d + 8) * 4;
-    ptxk__flash_mma(f);
-    f->unit = f->keys;
-    if (f->unit < f->step) f->unit = f->step;
+    f->partial_bytes = (f->d + 8) * 4;
+    ptxk__flash_form_mma(f);
+    f->chunk_unit = f->keys;
+    if (f->chunk_unit < f->step) f->chunk_unit = f->step;
 
     /* The overhead of a split is, for each of its columns, one read of q (d elements) and one write and read
        of a partial result (d floats and a sector of maximum and sum), and for each block some 16 sectors of
@@ -5943,9 +5946,10 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     overhead = (f->columns < PTXK__TILE ? f->columns : PTXK__TILE)
                    * (2 * f->d * 4 + f->d * ptxk__kv_bytes(types[1]) + 64)
                + 512;
-    f->least = ptxk__ceil_div(128, f->unit) * f->unit;
-    f->frugal = ptxk__ceil_div(ptxk__ceil_div(overhead * 25, 2 * f->row_bytes), f->unit) * f->unit;
-    if (f->frugal < f->least) f->frugal = f->least;
+    f->min_chunk = ptxk__ceil_div(128, f->chunk_unit) * f->chunk_unit;
+    f->cheap_chunk =
+        ptxk__ceil_div(ptxk__ceil_div(overhead * 25, 2 * f->row_bytes), f->chunk_unit) * f->chunk_unit;
+    if (f->cheap_chunk < f->min_chunk) f->cheap_chunk = f->min_chunk;
 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
     scale *= 1.44269504088896340736; /* log2 e: the hardware has ex2 */
@@ -5958,27 +5962,27 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
 }
 
 /* The first key that some query sees. Blocks begin to read at this key rounded down to a multiple of
-   PTXK__BEGIN, which aligns steps with pages. The kernels compute the same. */
-#define PTXK__BEGIN 64u
-static uint32_t ptxk__flash_first(const ptxk__flash *f, uint32_t length) {
+   PTXK__FIRST_KEY_ALIGNMENT, which aligns steps with pages. The kernels compute the same. */
+#define PTXK__FIRST_KEY_ALIGNMENT 64u
+static uint32_t ptxk__flash_first_key(const ptxk__flash *f, uint32_t length) {
     uint64_t reach = (uint64_t)f->window + f->queries - 1;
     return f->window && length > reach ? length - (uint32_t)reach : 0;
 }
 
 /* Bytes of the counters before the partial results in the workspace: the number of finished chunks, for each
    sequence and block of columns. */
-static uint64_t ptxk__flash_header(const ptxk__flash *f, uint32_t batch) {
+static uint64_t ptxk__flash_counter_bytes(const ptxk__flash *f, uint32_t batch) {
     return ((uint64_t)batch * f->kv_heads * f->tiles * 4 + 255) / 256 * 256;
 }
 
 /* Keys that the blocks of a sequence read. Below: the keys of each of `splits` chunks. */
-static uint32_t ptxk__flash_keys_seen(const ptxk__flash *f, uint32_t length) {
-    return length - ptxk__flash_first(f, length) / PTXK__BEGIN * PTXK__BEGIN;
+static uint32_t ptxk__flash_keys_read(const ptxk__flash *f, uint32_t length) {
+    return length - ptxk__flash_first_key(f, length) / PTXK__FIRST_KEY_ALIGNMENT * PTXK__FIRST_KEY_ALIGNMENT;
 }
 
-static uint32_t ptxk__flash_chunk(const ptxk__flash *f, uint32_t keys, uint32_t splits) {
-    uint32_t chunk = ptxk__ceil_div(ptxk__ceil_div(keys, splits), f->unit) * f->unit;
-    return chunk < f->least ? f->least : chunk;
+static uint32_t ptxk__flash_chunk_keys(const ptxk__flash *f, uint32_t keys, uint32_t splits) {
+    uint32_t chunk = ptxk__ceil_div(ptxk__ceil_div(keys, splits), f->chunk_unit) * f->chunk_unit;
+    return chunk < f->min_chunk ? f->min_chunk : chunk;
 }
 
 PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
@@ -5986,23 +5990,23 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
     ptxk__flash f;
     if (!splits || ptxk__flash_form(desc, &f, NULL)) return 0;
     if (length > PTXK__LEN_MAX) return 0;
-    return ptxk__flash_chunk(&f, ptxk__flash_keys_seen(&f, length), splits);
+    return ptxk__flash_chunk_keys(&f, ptxk__flash_keys_read(&f, length), splits);
 }
 
 /* Lower bound of the traffic: K and V of the keys that are seen (new ones: read from their source, written to
    the caches), q, out, log-sum-exp. */
-static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
-    uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
+static uint64_t ptxk__flash_min_bytes(const ptxk__flash *f, uint32_t length) {
+    uint64_t row = (uint64_t)f->kv_heads * f->d * 2, appended = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
                 * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
                    + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
             + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
             + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u)
             + (f->flags & PTXK_FLASH_SINK ? 4u * f->heads : 0u);
-    keys = length - ptxk__flash_first(f, length);
-    if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
+    keys = length - ptxk__flash_first_key(f, length);
+    if (f->append_type) appended = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
-    if (f->fresh_type) bytes += fresh * row * ptxk__kv_bytes((uint32_t)f->fresh_type);
+    if (f->append_type) bytes += appended * row * ptxk__kv_bytes((uint32_t)f->append_type);
     if (f->page_size) bytes += 4 * (uint64_t)ptxk__ceil_div((uint32_t)keys, f->page_size);
     return bytes;
 }
@@ -6013,7 +6017,7 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
     uint64_t bytes = 0;
     uint32_t i;
     if (!lengths || ptxk__flash_form(desc, &f, NULL)) return 0;
-    for (i = 0; i < batch; i++) bytes += ptxk__flash_bytes(&f, lengths[i]);
+    for (i = 0; i < batch; i++) bytes += ptxk__flash_min_bytes(&f, lengths[i]);
     return bytes;
 }
 
@@ -6022,26 +6026,26 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
    and, unless it is the only one, writes a partial result that is read once. */
 static uint64_t ptxk__flash_overhead_bytes(const ptxk__flash *f, uint32_t batch, uint32_t keys,
                                            uint32_t splits, uint32_t cluster) {
-    uint64_t live = ptxk__ceil_div(keys, ptxk__flash_chunk(f, keys, splits)), parts, columns;
+    uint64_t live = ptxk__ceil_div(keys, ptxk__flash_chunk_keys(f, keys, splits)), parts, columns;
     if (live < 1) live = 1;
     parts = (live + cluster - 1) / cluster;
     columns = (uint64_t)batch * f->kv_heads * f->columns;
     return live * batch * f->kv_heads * f->tiles * 512
            + (parts - 1) * columns * f->d * ptxk__kv_bytes((uint32_t)f->q_type)
-           + (parts > 1 ? 2 * parts * columns * f->record : 0);
+           + (parts > 1 ? 2 * parts * columns * f->partial_bytes : 0);
 }
 
 /* Keys of the busiest multiprocessor. */
 static uint64_t ptxk__flash_busiest_keys(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count,
                                          uint32_t keys, uint32_t splits) {
-    uint32_t chunk = ptxk__flash_chunk(f, keys, splits);
+    uint32_t chunk = ptxk__flash_chunk_keys(f, keys, splits);
     return (blocks * ptxk__ceil_div(keys, chunk) + sm_count - 1) / sm_count * chunk;
 }
 
 /* The multiple of `cluster` next to `want`, below or above, that gives the busiest multiprocessor fewer
    keys. */
-static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
-                                   uint32_t want, uint32_t cluster) {
+static uint32_t ptxk__flash_round_splits(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count,
+                                         uint32_t keys, uint32_t want, uint32_t cluster) {
     uint32_t below = want / cluster * cluster, above = ptxk__ceil_div(want, cluster) * cluster;
     if (!below || above > 65535) return below ? below : above;
     return ptxk__flash_busiest_keys(f, blocks, sm_count, keys, above)
@@ -6052,33 +6056,38 @@ static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32
 
 /* Shared memory after the loop over keys: the warps' sums, [warp][column][pitch], their states, the block's
    states for its cluster, the flag of ptxk__is_last_block. */
-static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
-
-static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
-    return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
+static uint32_t ptxk__flash_state_offset(const ptxk__flash *f) {
+    return PTXK__WARPS * f->tile * f->pitch * 4;
 }
 
-static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
+static uint32_t ptxk__flash_block_state_offset(const ptxk__flash *f) {
+    return ptxk__flash_state_offset(f) + PTXK__WARPS * f->tile * 8;
+}
 
-static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
+static uint32_t ptxk__flash_flag_offset(const ptxk__flash *f) {
+    return ptxk__flash_block_state_offset(f) + f->tile * 8;
+}
+
+static uint32_t ptxk__flash_combine_bytes(const ptxk__flash *f) { return ptxk__flash_flag_offset(f) + 16; }
 
 /* During the loop the tensor core variant has its ring in the same bytes, and q in the last slot before that
    item arrives. Behind both: the ring's mbarriers, and a word for missing pages. */
-static uint32_t ptxk__flash_bars_at(const ptxk__flash *f) {
+static uint32_t ptxk__flash_bars_offset(const ptxk__flash *f) {
     uint32_t q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile, bytes;
-    bytes = f->item * (f->ring - 1) + (q > f->item ? q : f->item);
-    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
+    bytes = f->item_bytes * (f->ring_items - 1) + (q > f->item_bytes ? q : f->item_bytes);
+    if (bytes < ptxk__flash_combine_bytes(f)) bytes = ptxk__flash_combine_bytes(f);
     return ptxk__ceil_div(bytes, 16) * 16;
 }
 
-static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
-    return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
+static uint32_t ptxk__flash_mma_shared_bytes(const ptxk__flash *f) {
+    return ptxk__flash_bars_offset(f) + 16 * f->ring_items + 16;
 }
 
 PTXK__PLAN(flash_decode) {
     ptxk__flash f;
     ptx_launch *l;
-    uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
+    uint64_t cache, blocks, want, max_splits, overhead, busiest;
+    uint64_t busiest_alone = 0, least_overhead = UINT64_MAX;
     uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -6111,12 +6120,12 @@ PTXK__PLAN(flash_decode) {
                             "caches pass 2^64 bytes",
                             shape->batch, f.kv_heads, shape->max_seq, f.d);
     }
-    plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_bytes(&f, longest);
+    plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_min_bytes(&f, longest);
 
     /* Aims at eight blocks for each multiprocessor, two waves of what is resident, so that the tail of a
-       launch is short even with different lengths, and at chunks of `frugal` keys or more. Where that leaves
-       multiprocessors idle: one block for each, with chunks of `least` keys or more. Where sequences and
-       heads alone fill the device, or are short, each has one block, without a workspace.
+       launch is short even with different lengths, and at chunks of `cheap_chunk` keys or more. Where that
+       leaves multiprocessors idle: one block for each, with chunks of `min_chunk` keys or more. Where
+       sequences and heads alone fill the device, or are short, each has one block, without a workspace.
 
        The overhead of chunks may then exceed 5 %. Example: 64 heads on 8, d 128, 4096 keys of f16 are 16.84
        MB with q and out. 16 chunks of 256 keys for each KV head make 128 blocks for 132 multiprocessors. They
@@ -6129,31 +6138,33 @@ PTXK__PLAN(flash_decode) {
        keys, become 16: 24 chunks of 192 keys would give some multiprocessors two. 15 chunks for each of 20 KV
        heads would become 8 in one cluster and leave 140 of 300 multiprocessors idle: a size that gives any
        multiprocessor over an eighth more keys is skipped. */
-    keys = ptxk__flash_keys_seen(&f, longest);
+    keys = ptxk__flash_keys_read(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
-    most = keys / f.frugal; /* chunks of at least `frugal` keys */
-    if (want > most) want = most;
+    max_splits = keys / f.cheap_chunk; /* chunks of at least `cheap_chunk` keys */
+    if (want > max_splits) want = max_splits;
     if (want * blocks < shape->sm_count) {
         want = (shape->sm_count + blocks - 1) / blocks;
-        most = ((uint64_t)keys + f.least - 1) / f.least;
-        if (want > most) want = most;
+        max_splits = ((uint64_t)keys + f.min_chunk - 1) / f.min_chunk;
+        if (want > max_splits) want = max_splits;
     }
     if (want > 65535) want = 65535;
     if (want < 1) want = 1;
 
     splits = (uint32_t)want;
     for (size = 1; size <= PTXK__CLUSTER; size *= 2) {
-        uint32_t n = ptxk__flash_splits(&f, blocks, shape->sm_count, keys, (uint32_t)want, size);
-        time = ptxk__flash_busiest_keys(&f, blocks, shape->sm_count, keys, n);
-        if (size == 1) alone = time;
-        if (f.cluster ? size != f.cluster
-                      : size > 1 && (size > shape->cluster || want == 1 || time > alone + alone / 8))
+        uint32_t n = ptxk__flash_round_splits(&f, blocks, shape->sm_count, keys, (uint32_t)want, size);
+        busiest = ptxk__flash_busiest_keys(&f, blocks, shape->sm_count, keys, n);
+        if (size == 1) busiest_alone = busiest;
+        if (f.cluster
+                ? size != f.cluster
+                : size > 1
+                      && (size > shape->cluster || want == 1 || busiest > busiest_alone + busiest_alone / 8))
             continue;
-        own = ptxk__flash_overhead_bytes(&f, shape->batch, keys, n, size);
-        if (own >= least) continue;
-        least = own, cluster = size, splits = n;
-        if (own <= plan->min_bytes / 20) break;
+        overhead = ptxk__flash_overhead_bytes(&f, shape->batch, keys, n, size);
+        if (overhead >= least_overhead) continue;
+        least_overhead = overhead, cluster = size, splits = n;
+        if (overhead <= plan->min_bytes / 20) break;
     }
 
     l = &plan->launch[plan->launches++];
@@ -6167,11 +6178,12 @@ PTXK__PLAN(flash_decode) {
         l->cluster[0] = l->cluster[1] = 1;
         l->cluster[2] = cluster;
     }
-    if (f.mma) l->shared_bytes = ptxk__flash_tensor_bytes(&f);
+    if (f.mma) l->shared_bytes = ptxk__flash_mma_shared_bytes(&f);
     if (splits == cluster) return PTX_E_NONE;
-    plan->zero_bytes = ptxk__flash_header(&f, shape->batch);
+    plan->zero_bytes = ptxk__flash_counter_bytes(&f, shape->batch);
     plan->workspace_bytes =
-        plan->zero_bytes + (uint64_t)(splits / cluster) * shape->batch * f.kv_heads * f.columns * f.record;
+        plan->zero_bytes
+        + (uint64_t)(splits / cluster) * shape->batch * f.kv_heads * f.columns * f.partial_bytes;
     return PTX_E_NONE;
 }
 
@@ -6181,15 +6193,15 @@ PTXK__CHECK(flash_decode) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
     ptxk__span s[16];
-    uint64_t q, fresh;
+    uint64_t q, append_bytes;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (code) return code;
     paged = f.page_size != 0;
-    append = f.fresh_type != PTX_NONE;
+    append = f.append_type != PTX_NONE;
     /* Sizes for one sequence: the arguments do not say how many there are. */
     q = (uint64_t)f.queries * f.heads * f.d;
-    fresh = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.fresh_type);
+    append_bytes = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.append_type);
     s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
     s[1] = ptxk__span_cache("k_caches", args->k_caches, 1, f.page_size, args->pool_pages,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
@@ -6199,8 +6211,8 @@ PTXK__CHECK(flash_decode) {
     s[4] = ptxk__span_of("out", args->out, q * ptxk__kv_bytes((uint32_t)f.out_type), 16, 1);
     s[4] = ptxk__span_written(s[4], 0);
     s[5] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->max_pages * 4, 4, paged);
-    s[6] = ptxk__span_of("k", args->k, fresh, 16, append);
-    s[7] = ptxk__span_of("v", args->v, fresh, 16, append);
+    s[6] = ptxk__span_of("k", args->k, append_bytes, 16, append);
+    s[7] = ptxk__span_of("v", args->v, append_bytes, 16, append);
     s[8] = ptxk__span_of("lse", args->lse, (uint64_t)f.heads * f.queries * 4, 4,
                          (f.flags & PTXK_FLASH_LSE) != 0);
     s[8] = ptxk__span_written(s[8], 0);
@@ -6251,57 +6263,58 @@ typedef struct ptxk__flash_work {
     ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; bytes from row to row, u64 */
     ptx_val table, pool_pages;              /* paged: the sequence's row of the table; base: the pools */
     ptx_val factors[2];                     /* q8_0: the factors of the row at base */
-    ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
-    ptx_var poison;          /* 0 or NaN, added to the output */
+    ptx_val appended[2], owner; /* rows to append, of this head; predicate: this block stores them */
+    ptx_var poison;             /* 0 or NaN, added to the output */
 } ptxk__flash_work;
 
-static size_t ptxk__flash_cache(int which) {
+static size_t ptxk__flash_cache_field(int which) {
     return which ? offsetof(ptxk_flash_decode_args, v_caches) : offsetof(ptxk_flash_decode_args, k_caches);
 }
 
-static size_t ptxk__flash_factors(int which) {
+static size_t ptxk__flash_factors_field(int which) {
     return which ? offsetof(ptxk_flash_decode_args, v_factors) : offsetof(ptxk_flash_decode_args, k_factors);
 }
 
 /* Loads the addresses and strides of the caches and of q8_0's factors. */
 static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                                    ptx_val max_seq) {
-    ptx_val head, row, here, p, wide;
+    ptx_val head, row, x, p, offset;
     int which;
     if (f->page_size) {
-        here = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
-        wide = ptx_mul_wide(k, w->sequence, here);
+        x = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
+        offset = ptx_mul_wide(k, w->sequence, x);
         w->table = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, block_table));
-        w->table = ptx_ptr_add(k, w->table, wide, 4);
+        w->table = ptx_ptr_add(k, w->table, offset, 4);
         w->pool_pages = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, pool_pages));
         w->row_bytes = ptx_u64((f->flags & PTXK_FLASH_PAGE_ROWS ? f->kv_heads : 1) * f->row_bytes);
         for (which = 0; which < 2; which++) {
-            w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
-            if (f->factor_row) w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
+            w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache_field(which));
+            if (f->factor_row)
+                w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors_field(which));
         }
         return;
     }
     head = ptx_ld(k, PTX_U64, ptx_at(w->args, (int64_t)offsetof(ptxk_flash_decode_args, head_stride)));
     row = ptx_ld(k, PTX_U64, ptx_at(w->args, (int64_t)offsetof(ptxk_flash_decode_args, row_stride)));
-    here = ptx_or(k, head, row);
-    p = ptx_setp(k, PTX_EQ, here, ptx_u64(0));
-    here = ptx_mul_wide(k, max_seq, ptx_u32(f->d));
-    head = ptx_selp(k, here, head, p);
+    x = ptx_or(k, head, row);
+    p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+    x = ptx_mul_wide(k, max_seq, ptx_u32(f->d));
+    head = ptx_selp(k, x, head, p);
     row = ptx_selp(k, ptx_u64(f->d), row, p);
     w->row_bytes = ptx_mul(k, row, ptx_u64(f->row_bytes / f->d));
-    wide = ptx_cvt(k, PTX_U64, w->kv_head);
-    wide = ptx_mul(k, wide, head);
+    offset = ptx_cvt(k, PTX_U64, w->kv_head);
+    offset = ptx_mul(k, offset, head);
     for (which = 0; which < 2; which++) {
-        here = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
-        here = ptx_ptr_add(k, here, w->sequence, 8);
-        here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
-        here = ptx_ptr(here, PTX_GLOBAL);
-        w->base[which] = ptx_ptr_add(k, here, wide, f->row_bytes / f->d);
+        x = ptxk__arg_ptr(k, w->args, ptxk__flash_cache_field(which));
+        x = ptx_ptr_add(k, x, w->sequence, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+        x = ptx_ptr(x, PTX_GLOBAL);
+        w->base[which] = ptx_ptr_add(k, x, offset, f->row_bytes / f->d);
         if (!f->factor_row) continue;
-        here = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
-        here = ptx_ptr_add(k, here, w->sequence, 8);
-        here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
-        w->factors[which] = ptxk__factors_at(k, ptx_ptr(here, PTX_GLOBAL), wide);
+        x = ptxk__arg_ptr(k, w->args, ptxk__flash_factors_field(which));
+        x = ptx_ptr_add(k, x, w->sequence, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+        w->factors[which] = ptxk__factors_at(k, ptx_ptr(x, PTX_GLOBAL), offset);
     }
 }
 
@@ -6324,8 +6337,8 @@ static void ptxk__flash_locate_block(ptx_kernel *k, ptxk__flash_work *w) {
 
 static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                               uint32_t shared_bytes) {
-    ptx_val here, wide, max_seq, limit, bad, chunk, keys, length, first, begin, i, p;
-    uint32_t fresh = f->fresh_type ? ptxk__kv_bytes((uint32_t)f->fresh_type) : 0, which;
+    ptx_val x, row, max_seq, limit, too_long, chunk, keys, length, first, begin, i, p;
+    uint32_t append_bytes = f->append_type ? ptxk__kv_bytes((uint32_t)f->append_type) : 0, which;
     ptx_launch_bounds(k, f->threads, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
@@ -6347,10 +6360,10 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     w->first_column = ptx_u32(0);
     w->columns = ptx_u32(ptxk__flash_columns(f));
     if (f->tiles > 1) {
-        here = w->kv_head;
-        w->kv_head = ptx_div(k, here, ptx_u32(f->tiles));
-        here = ptx_rem(k, here, ptx_u32(f->tiles));
-        w->first_column = ptx_mul(k, here, ptx_u32(f->tile));
+        x = w->kv_head;
+        w->kv_head = ptx_div(k, x, ptx_u32(f->tiles));
+        x = ptx_rem(k, x, ptx_u32(f->tiles));
+        w->first_column = ptx_mul(k, x, ptx_u32(f->tile));
         if (f->tile * (f->tiles - 1) >= f->columns) { /* blocks of this variant take more than 8 columns */
             p = ptx_setp(k, PTX_GE, w->first_column, ptx_u32(f->columns));
             p = ptxk__cluster_exit_condition(k, &w->cluster, p);
@@ -6358,8 +6371,8 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
             ptx_ret(k);
         }
         if (f->columns % f->tile) {
-            here = ptx_sub(k, ptx_u32(f->columns), w->first_column);
-            w->columns = ptx_min(k, here, ptx_u32(f->tile));
+            x = ptx_sub(k, ptx_u32(f->columns), w->first_column);
+            w->columns = ptx_min(k, x, ptx_u32(f->tile));
         }
         w->owner = ptx_setp(k, PTX_EQ, w->first_column, ptx_u32(0));
     }
@@ -6371,29 +6384,29 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     max_seq = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_seq));
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
     if (f->page_size) {
-        here = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
-        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys minus one page */
-        here = ptx_mul(k, here, ptx_u32(f->page_size));
-        limit = ptx_min(k, limit, here);
+        x = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
+        x = ptx_min(k, x, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys minus one page */
+        x = ptx_mul(k, x, ptx_u32(f->page_size));
+        limit = ptx_min(k, limit, x);
     }
-    bad = ptx_setp(k, PTX_GT, length, limit);
-    length = ptx_selp(k, ptx_u32(0), length, bad);
-    here = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad); /* block 0 writes NaN */
-    w->poison = ptx_var_new(k, here);
+    too_long = ptx_setp(k, PTX_GT, length, limit);
+    length = ptx_selp(k, ptx_u32(0), length, too_long);
+    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), too_long); /* block 0 writes NaN */
+    w->poison = ptx_var_new(k, x);
     first = begin = ptx_u32(0);
     keys = length;
     if (f->window) {
         uint32_t reach = f->window + f->queries - 1;
-        here = ptx_max(k, length, ptx_u32(reach));
-        first = ptx_sub(k, here, ptx_u32(reach));
-        begin = ptx_and(k, first, ptx_u32(~(PTXK__BEGIN - 1)));
+        x = ptx_max(k, length, ptx_u32(reach));
+        first = ptx_sub(k, x, ptx_u32(reach));
+        begin = ptx_and(k, first, ptx_u32(~(PTXK__FIRST_KEY_ALIGNMENT - 1)));
         keys = ptx_sub(k, length, begin);
     }
     chunk = ptxk_div_up(k, keys, w->splits);
-    chunk = ptx_add(k, chunk, ptx_u32(f->unit - 1));
-    i = ptx_rem(k, chunk, ptx_u32(f->unit));
+    chunk = ptx_add(k, chunk, ptx_u32(f->chunk_unit - 1));
+    i = ptx_rem(k, chunk, ptx_u32(f->chunk_unit));
     chunk = ptx_sub(k, chunk, i);
-    chunk = ptx_max(k, chunk, ptx_u32(f->least));
+    chunk = ptx_max(k, chunk, ptx_u32(f->min_chunk));
     w->chunks = ptxk_div_up(k, keys, chunk);
     p = ptx_setp(k, PTX_GE, w->index, w->chunks);
     i = ptx_setp(k, PTX_NE, w->index, ptx_u32(0)); /* block 0 writes an output even without a key */
@@ -6404,41 +6417,41 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     ptxk__cluster_arrive(k, &w->cluster); /* this block has begun: others may write to its shared memory */
     ptxk__flash_locate_block(k, w);
     i = ptx_mul(k, w->index, chunk);
-    here = ptx_sub(k, keys, i);
-    here = ptx_min(k, here, chunk);
+    x = ptx_sub(k, keys, i);
+    x = ptx_min(k, x, chunk);
     if (f->window) i = ptx_add(k, i, begin);
-    here = ptx_add(k, i, here);
+    x = ptx_add(k, i, x);
     w->length = ptx_as(length, PTX_S32);
     w->first = f->window ? ptx_as(first, PTX_S32) : ptx_s32(0);
     w->begin = ptx_as(i, PTX_S32);
-    w->end = ptx_as(here, PTX_S32);
+    w->end = ptx_as(x, PTX_S32);
     w->safe_lo = w->first;
     if (f->window) {
-        here = ptx_sub(k, w->length, ptx_s32(f->window));
-        w->safe_lo = ptx_max(k, here, ptx_s32(0));
+        x = ptx_sub(k, w->length, ptx_s32(f->window));
+        w->safe_lo = ptx_max(k, x, ptx_s32(0));
     }
     w->safe_hi = w->length;
-    if (f->queries > 1 || fresh || f->flags & PTXK_FLASH_TREE) {
-        here = ptx_sub(k, w->length,
-                       ptx_s32(fresh || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
-        w->safe_hi = ptx_max(k, here, ptx_s32(0));
+    if (f->queries > 1 || append_bytes || f->flags & PTXK_FLASH_TREE) {
+        x = ptx_sub(k, w->length,
+                    ptx_s32(append_bytes || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
+        w->safe_hi = ptx_max(k, x, ptx_s32(0));
     }
 
     ptx_comment(k, "where K and V are");
     ptxk__flash_load_bases(k, f, w, max_seq);
-    for (which = 0; fresh && which < 2; which++) {
-        here = ptxk__arg_ptr(
-            k, w->args, which ? offsetof(ptxk_flash_decode_args, v) : offsetof(ptxk_flash_decode_args, k));
-        wide = ptx_cvt(k, PTX_U64, w->kv_head);
-        wide = ptx_mad_wide(k, w->sequence, ptx_u32(f->queries * f->kv_heads), wide);
-        w->fresh[which] = ptx_ptr_add(k, here, wide, f->d * fresh);
+    for (which = 0; append_bytes && which < 2; which++) {
+        x = ptxk__arg_ptr(k, w->args,
+                          which ? offsetof(ptxk_flash_decode_args, v) : offsetof(ptxk_flash_decode_args, k));
+        row = ptx_cvt(k, PTX_U64, w->kv_head);
+        row = ptx_mad_wide(k, w->sequence, ptx_u32(f->queries * f->kv_heads), row);
+        w->appended[which] = ptx_ptr_add(k, x, row, f->d * append_bytes);
     }
 }
 
 /* The row number in q and out, u64, of a column; also its query and head. */
 static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val column, ptx_val *query, ptx_val *head) {
-    ptx_val row, wide;
+    ptx_val row, wide_head;
     *query = ptx_u32(0);
     *head = column;
     if (f->queries > 1) {
@@ -6446,10 +6459,10 @@ static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const
         *head = ptx_rem(k, column, ptx_u32(f->group));
     }
     *head = ptx_mad(k, w->kv_head, ptx_u32(f->group), *head);
-    wide = ptx_cvt(k, PTX_U64, *head);
+    wide_head = ptx_cvt(k, PTX_U64, *head);
     row = w->sequence;
     if (f->queries > 1) row = ptx_mad(k, row, ptx_u32(f->queries), *query);
-    return ptx_mad_wide(k, row, ptx_u32(f->heads), wide);
+    return ptx_mad_wide(k, row, ptx_u32(f->heads), wide_head);
 }
 
 /* Whether the query of a column sees the key at a position. */
@@ -6484,34 +6497,34 @@ static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const
     return ptx_and(k, p, low);
 }
 
-/* Returns the byte offset from base, u64, of the key at `position`. Paged: valid where `there` holds; where
-   the block table names a page past the pool, sets `there` to false and poisons the output with NaN. */
+/* Returns the byte offset from base, u64, of the key at `position`. Paged: valid where `exists` holds; where
+   the block table names a page past the pool, sets `exists` to false and poisons the output with NaN. */
 static ptx_val ptxk__flash_key_offset(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                      ptx_val position, ptx_val *there) {
-    ptx_val at, page, fits, wide;
+                                      ptx_val position, ptx_val *exists) {
+    ptx_val address, page, fits, row;
     position = ptx_as(position, PTX_U32);
     if (!f->page_size) {
-        wide = ptx_cvt(k, PTX_U64, position);
-        return ptx_mul(k, wide, w->row_bytes);
+        row = ptx_cvt(k, PTX_U64, position);
+        return ptx_mul(k, row, w->row_bytes);
     }
     page = ptx_shr(k, position, ptx_u32(f->page_shift));
-    at = ptx_ptr_add(k, w->table, page, 4);
-    page = ptx_ld_if(k, *there, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+    address = ptx_ptr_add(k, w->table, page, 4);
+    page = ptx_ld_if(k, *exists, PTX_U32, ptx_at(address, 0), ptx_u32(0));
     fits = ptx_setp(k, PTX_GE, page, w->pool_pages);
-    fits = ptx_and(k, *there, fits);
+    fits = ptx_and(k, *exists, fits);
     ptx_guard(k, fits);
     ptx_set(k, w->poison, ptx_f32(NAN));
     fits = ptx_setp(k, PTX_LT, page, w->pool_pages);
-    *there = ptx_and(k, *there, fits);
+    *exists = ptx_and(k, *exists, fits);
     position = ptx_and(k, position, ptx_u32(f->page_size - 1));
-    wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
-                          w->kv_head, position);
-    return ptx_mul(k, wide, ptx_u64(f->row_bytes));
+    row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                         w->kv_head, position);
+    return ptx_mul(k, row, ptx_u64(f->row_bytes));
 }
 
 /* Whether the row at a position is a new one, to be appended. */
-static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    ptx_val position) {
+static ptx_val ptxk__flash_is_appended(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                       ptx_val position) {
     ptx_val new_first = ptx_sub(k, w->length, ptx_s32(f->queries)), p, q;
     p = ptx_setp(k, PTX_GE, position, new_first);
     q = ptx_setp(k, PTX_LT, position, w->length);
@@ -6519,34 +6532,35 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
 }
 
 /* Loads a vector of a new row, converted to the cache's type. *factor: q8_0's of the vector's block, f32. */
-static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
-                                   ptx_val position, ptx_val vec, ptx_val words[4], ptx_val *factor) {
-    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
+static void ptxk__flash_load_appended(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      int which, ptx_val position, ptx_val vec, ptx_val words[4],
+                                      ptx_val *factor) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->append_type), n = 16 / bytes, i;
     ptx_val t, at, x[16], block = {0}, inverse;
     t = ptx_sub(k, position, w->length);
     t = ptx_add(k, t, ptx_s32(f->queries));
-    at = ptx_ptr_add(k, w->fresh[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
+    at = ptx_ptr_add(k, w->appended[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
     if (f->factor_row) {
         block = ptx_div(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
         block = ptx_ptr_add(k, at, block, PTXK__CACHE_BLOCK * bytes);
     }
     at = ptx_ptr_add(k, at, vec, f->per_vec * bytes);
-    if (!f->bytes && f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
+    if (!f->is_byte_cache && f->append_type == f->type) { /* bit for bit, including NaN payloads */
         ptxk_load16(k, NULL, ptx_with(ptx_at(at, 0), PTX_NC), words);
         return;
     }
     if (n > f->per_vec) n = f->per_vec;
     for (i = 0; i < f->per_vec; i += n)
-        ptxk_load_f32(k, f->fresh_type, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x + i);
-    if (!f->bytes) {
+        ptxk_load_f32(k, f->append_type, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x + i);
+    if (!f->is_byte_cache) {
         ptxk_narrow(k, f->type, f->per_vec, x, words);
         return;
     }
     if (f->factor_row) {
-        *factor = ptxk__block_factor(k, f->fresh_type, block);
+        *factor = ptxk__block_factor(k, f->append_type, block);
         inverse = ptxk_rcp_or_zero(k, *factor);
     } else {
-        inverse = ptxk__head_factor(k, w->args, ptxk__flash_factors(which), w->kv_head);
+        inverse = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(which), w->kv_head);
         inverse = ptx_rcp(k, inverse);
     }
     ptxk__narrow_bytes(k, f->cache, f->per_vec, x, inverse, words);
@@ -6558,13 +6572,13 @@ static uint32_t ptxk__flash_q_elements(const ptxk__flash *f) { return f->q_type 
 
 static void ptxk__flash_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
                                ptx_val column, ptx_val vec, ptx_val *x) {
-    ptx_val words[4], row, query, head, here;
-    here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
+    ptx_val words[4], row, query, head, address;
+    address = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
-    here = ptx_ptr_add(k, here, vec, 16);
-    ptxk_load16(k, &p, ptx_at(here, 0), words);
+    address = ptx_ptr_add(k, address, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
+    address = ptx_ptr_add(k, address, vec, 16);
+    ptxk_load16(k, &p, ptx_at(address, 0), words);
     ptxk_widen(k, f->q_type, words, x);
 }
 
@@ -6580,60 +6594,60 @@ static ptx_val ptxk__flash_cap_score(ptx_kernel *k, const ptxk__flash *f, ptx_va
 /* -- flash_decode: from the warps' sums to the output -- */
 
 /* The address of the partial result (part, this sequence, column of the block). */
-static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  ptx_val part, ptx_val column) {
-    ptx_val batch = ptx_sreg(k, PTX_NCTAID_Y), header, row, wide, workspace;
+static ptx_val ptxk__flash_partial_address(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                           ptx_val part, ptx_val column) {
+    ptx_val batch = ptx_sreg(k, PTX_NCTAID_Y), header, row, x, workspace;
     header = ptx_mul_wide(k, batch, ptx_u32(4 * f->kv_heads * f->tiles));
     header = ptx_add(k, header, ptx_u64(255));
     header = ptx_and(k, header, ptx_u64(~(uint64_t)255));
-    wide = ptx_cvt(k, PTX_U64, w->sequence);
-    row = ptx_mad_wide(k, part, batch, wide);
+    x = ptx_cvt(k, PTX_U64, w->sequence);
+    row = ptx_mad_wide(k, part, batch, x);
     column = ptx_add(k, column, w->first_column);
     column = ptx_mad(k, w->kv_head, ptx_u32(f->columns), column);
-    wide = ptx_cvt(k, PTX_U64, column);
-    row = ptx_mad(k, row, ptx_u64(f->kv_heads * f->columns), wide);
+    x = ptx_cvt(k, PTX_U64, column);
+    row = ptx_mad(k, row, ptx_u64(f->kv_heads * f->columns), x);
     workspace = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, workspace));
     workspace = ptx_ptr_add(k, workspace, header, 1);
-    return ptx_ptr_add(k, workspace, row, f->record);
+    return ptx_ptr_add(k, workspace, row, f->partial_bytes);
 }
 
 /* The log-sum-exp in base 2 of a state. */
-static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val top, ptx_val all) {
-    ptx_val lse = ptx_lg2(k, all);
+static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val most, ptx_val total) {
+    ptx_val lse = ptx_lg2(k, total);
     if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
-    return ptx_add(k, top, lse);
+    return ptx_add(k, most, lse);
 }
 
 /* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention, whose
    natural log-sum-exp is `other`. prior NULL: the elements are 0, as for a sink. */
 static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val other, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val most, mine, inverse, p;
+    ptx_val most, weight, inverse, p;
     uint32_t e;
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
     p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
     other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
     most = ptx_max(k, other, *lse);
     most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
-    mine = ptxk__score_weight(k, *lse, most);
+    weight = ptxk__score_weight(k, *lse, most);
     other = ptxk__score_weight(k, other, most);
-    inverse = ptx_add(k, mine, other);
+    inverse = ptx_add(k, weight, other);
     *lse = ptx_lg2(k, inverse);
     *lse = ptx_add(k, *lse, most);
     inverse = ptxk_rcp_or_zero(k, inverse);
-    mine = ptx_mul(k, mine, inverse);
+    weight = ptx_mul(k, weight, inverse);
     other = ptx_mul(k, other, inverse);
     for (e = 0; e < 4; e++) {
-        x[e] = ptx_mul(k, x[e], mine);
+        x[e] = ptx_mul(k, x[e], weight);
         if (prior) x[e] = ptx_fma(k, prior[e], other, x[e]);
     }
 }
 
 /* Merges 4 elements of a result with the prior attention and the sink, as the flags ask. row, head, query:
    those of the column. */
-static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
-                                     ptx_val *lse) {
+static void ptxk__flash_merge_prior_and_sink(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                             ptx_val row, ptx_val query, ptx_val head, ptx_val vec,
+                                             ptx_val x[4], ptx_val *lse) {
     ptx_val at, prior[4], other, index;
     if (f->flags & PTXK_FLASH_PRIOR) {
         at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
@@ -6661,45 +6675,45 @@ static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const 
 
 /* Writes 4 elements of the output of a column of the block, from its state. */
 static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
-                                     ptx_val all) {
-    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
-    uint32_t e, others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
+                                     ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val most,
+                                     ptx_val total) {
+    ptx_val inverse = ptxk_rcp_or_zero(k, total), x[4], row, query, head, at, p, merged_lse = total;
+    uint32_t e, has_others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
     if (f->cache == PTX_E4M3) {
-        row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
+        row = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(1), w->kv_head);
         if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
         inverse = ptx_mul(k, inverse, row);
     }
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    if (others) {
-        merged = ptxk__flash_log_sum(k, f, top, all);
-        ptxk__flash_merge_others(k, f, w, row, query, head, vec, x, &merged);
+    if (has_others) {
+        merged_lse = ptxk__flash_log_sum(k, f, most, total);
+        ptxk__flash_merge_prior_and_sink(k, f, w, row, query, head, vec, x, &merged_lse);
     }
-    here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
-    here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
-    here = ptx_ptr_add(k, here, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
-    ptxk_store_f32(k, f->out_type, 4, ptx_at(here, 0), x);
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
+    at = ptx_ptr_add(k, at, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
+    at = ptx_ptr_add(k, at, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+    ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
     if (!(f->flags & PTXK_FLASH_LSE)) return;
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = others ? merged : ptxk__flash_log_sum(k, f, top, all);
+        ptx_val lse = has_others ? merged_lse : ptxk__flash_log_sum(k, f, most, total);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = others ? merged : top;
+        p = has_others ? merged_lse : most;
         p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
-        p = ptx_setp(k, PTX_ISNAN, all, all);
+        p = ptx_setp(k, PTX_ISNAN, total, total);
         lse = ptx_selp(k, ptx_f32(NAN), lse, p);
-        here = ptx_cvt(k, PTX_U64, head);
-        here = ptx_mad_wide(k, w->sequence, ptx_u32(f->heads), here);
+        at = ptx_cvt(k, PTX_U64, head);
+        at = ptx_mad_wide(k, w->sequence, ptx_u32(f->heads), at);
         if (f->queries > 1) {
             row = ptx_cvt(k, PTX_U64, query);
-            here = ptx_mad(k, here, ptx_u64(f->queries), row);
+            at = ptx_mad(k, at, ptx_u64(f->queries), row);
         }
         row = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, lse));
-        row = ptx_ptr_add(k, row, here, 4);
+        row = ptx_ptr_add(k, row, at, 4);
         ptx_st(k, PTX_F32, ptx_at(row, 0), lse);
     }
     ptx_end(k);
@@ -6707,93 +6721,95 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
 
 /* Merges n parts of a column; each has a state (reference, total) and 4 sums. */
 static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx_val value[][4],
-                              ptx_val all[2], ptx_val joined[4]) {
-    ptx_val most[PTXK__JOIN + 1], total[PTXK__JOIN + 1], factor[PTXK__JOIN + 1];
+                              ptx_val merged[2], ptx_val merged_sum[4]) {
+    ptx_val most[PTXK__PARTS_IN_FLIGHT + 1], total[PTXK__PARTS_IN_FLIGHT + 1],
+        factor[PTXK__PARTS_IN_FLIGHT + 1];
     uint32_t u = 0, e;
     do {
         most[u] = state[u][0];
         total[u] = state[u][1];
     } while (++u < n);
-    ptxk__softmax_merge(k, n, most, total, factor, &all[0], &all[1]);
-    for (e = 0; e < 4; e++) joined[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], value[0][e]);
-    for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], joined);
+    ptxk__softmax_merge(k, n, most, total, factor, &merged[0], &merged[1]);
+    for (e = 0; e < 4; e++) merged_sum[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], value[0][e]);
+    for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], merged_sum);
 }
 
-/* Loads a part: its state and 4 sums. there: NULL, or a predicate; where it is false the part weighs 0. */
-static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
+/* Loads a part: its state and 4 sums. exists: NULL, or a predicate; where it is false the part weighs 0. */
+static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *exists, ptx_mem state_at, ptx_mem value_at,
                                   ptx_val state[2], ptx_val value[4]) {
-    if (!there) {
+    if (!exists) {
         ptx_ld_vec(k, PTX_F32, 2, state_at, state);
         ptx_ld_vec(k, PTX_F32, 4, value_at, value);
         return;
     }
-    ptx_ld_vec_if(k, *there, PTX_F32, 2, state_at, ptx_f32(0), state);
-    ptx_ld_vec_if(k, *there, PTX_F32, 4, value_at, ptx_f32(0), value);
-    state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *there);
+    ptx_ld_vec_if(k, *exists, PTX_F32, 2, state_at, ptx_f32(0), state);
+    ptx_ld_vec_if(k, *exists, PTX_F32, 4, value_at, ptx_f32(0), value);
+    state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *exists);
 }
 
-/* Merges a sequence's partial results, PTXK__JOIN in flight. The last block for these columns runs it. */
+/* Merges a sequence's partial results, PTXK__PARTS_IN_FLIGHT at a time. The last block for these columns runs
+   it. */
 static void ptxk__flash_combine_chunks(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u, e;
-    ptx_val i, column, vec, here, c, stride, row, inside, state[PTXK__JOIN + 1][2], value[PTXK__JOIN + 1][4],
-        all[2], joined[4];
-    ptx_var at, sum[4];
+    ptx_val i, column, vec, address, c, stride, row, exists, state[PTXK__PARTS_IN_FLIGHT + 1][2],
+        value[PTXK__PARTS_IN_FLIGHT + 1][4], merged[2], merged_sum[4];
+    ptx_var next_address, sum[4];
     ptxk__softmax s;
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
     i = ptx_for(k, w->tid, i, ptx_u32(f->threads));
     column = ptx_div(k, i, ptx_u32(head_vecs));
     vec = ptx_rem(k, i, ptx_u32(head_vecs));
-    here = ptxk__flash_record(k, f, w, ptx_u32(0), column);
-    at = ptx_var_new(k, here);
+    address = ptxk__flash_partial_address(k, f, w, ptx_u32(0), column);
+    next_address = ptx_var_new(k, address);
     stride = ptx_sreg(k, PTX_NCTAID_Y);
     stride = ptx_mul_wide(k, stride, ptx_u32(f->kv_heads * f->columns)); /* in records, then bytes */
-    stride = ptx_mul(k, stride, ptx_u64(f->record));
+    stride = ptx_mul(k, stride, ptx_u64(f->partial_bytes));
     s = ptxk__softmax_new(k);
     for (e = 0; e < 4; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
-    c = ptx_for(k, ptx_u32(0), w->parts, ptx_u32(PTXK__JOIN));
+    c = ptx_for(k, ptx_u32(0), w->parts, ptx_u32(PTXK__PARTS_IN_FLIGHT));
     {
-        here = ptx_get(k, at);
-        here = ptx_ptr(here, PTX_GLOBAL);
-        for (u = 1; u <= PTXK__JOIN; u++) {
+        address = ptx_get(k, next_address);
+        address = ptx_ptr(address, PTX_GLOBAL);
+        for (u = 1; u <= PTXK__PARTS_IN_FLIGHT; u++) {
             row = ptx_add(k, c, ptx_u32(u - 1));
-            inside = ptx_setp(k, PTX_LT, row, w->parts);
-            row = ptx_ptr_add(k, here, vec, 16);
-            ptxk__flash_load_part(k, &inside, ptx_at(here, 0), ptx_at(row, 32), state[u], value[u]);
-            here = ptx_ptr_add(k, here, stride, 1);
+            exists = ptx_setp(k, PTX_LT, row, w->parts);
+            row = ptx_ptr_add(k, address, vec, 16);
+            ptxk__flash_load_part(k, &exists, ptx_at(address, 0), ptx_at(row, 32), state[u], value[u]);
+            address = ptx_ptr_add(k, address, stride, 1);
         }
-        ptx_set(k, at, here);
+        ptx_set(k, next_address, address);
         state[0][0] = ptx_get(k, s.most);
         state[0][1] = ptx_get(k, s.total);
         for (e = 0; e < 4; e++) value[0][e] = ptx_get(k, sum[e]);
-        ptxk__flash_merge(k, PTXK__JOIN + 1, state, value, all, joined);
-        ptx_set(k, s.most, all[0]);
-        ptx_set(k, s.total, all[1]);
-        for (e = 0; e < 4; e++) ptx_set(k, sum[e], joined[e]);
+        ptxk__flash_merge(k, PTXK__PARTS_IN_FLIGHT + 1, state, value, merged, merged_sum);
+        ptx_set(k, s.most, merged[0]);
+        ptx_set(k, s.total, merged[1]);
+        for (e = 0; e < 4; e++) ptx_set(k, sum[e], merged_sum[e]);
     }
     ptx_end(k);
-    all[0] = ptx_get(k, s.most);
-    all[1] = ptx_get(k, s.total);
-    for (e = 0; e < 4; e++) joined[e] = ptx_get(k, sum[e]);
-    ptxk__flash_write_output(k, f, w, column, vec, joined, all[0], all[1]);
+    merged[0] = ptx_get(k, s.most);
+    merged[1] = ptx_get(k, s.total);
+    for (e = 0; e < 4; e++) merged_sum[e] = ptx_get(k, sum[e]);
+    ptxk__flash_write_output(k, f, w, column, vec, merged_sum, merged[0], merged[1]);
     ptx_end(k);
 }
 
 /* Writes 4 elements of the cluster's result: to the output if the cluster has the whole sequence, else to a
    partial result. */
 static void ptxk__flash_write_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                      ptx_val column, ptx_val vec, const ptx_val all[2],
-                                      const ptx_val joined[4]) {
-    ptx_val p, here;
+                                      ptx_val column, ptx_val vec, const ptx_val merged[2],
+                                      const ptx_val merged_sum[4]) {
+    ptx_val p, address;
     p = ptx_setp(k, PTX_LE, w->chunks, w->cluster.live);
     ptx_if(k, p);
-    ptxk__flash_write_output(k, f, w, column, vec, joined, all[0], all[1]);
+    ptxk__flash_write_output(k, f, w, column, vec, merged_sum, merged[0], merged[1]);
     ptx_else(k);
-    here = ptxk__flash_record(k, f, w, w->part, column);
+    address = ptxk__flash_partial_address(k, f, w, w->part, column);
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_guard(k, p);
-    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, 0), all);
-    here = ptx_ptr_add(k, here, vec, 16);
-    ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 32), joined);
+    ptx_st_vec(k, PTX_F32, 2, ptx_at(address, 0), merged);
+    address = ptx_ptr_add(k, address, vec, 16);
+    ptx_st_vec(k, PTX_F32, 4, ptx_at(address, 32), merged_sum);
     ptx_end(k);
 }
 
@@ -6801,76 +6817,79 @@ static void ptxk__flash_write_cluster(ptx_kernel *k, const ptxk__flash *f, const
    turns at pieces of 32 * 4 elements. */
 static void ptxk__flash_merge_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u;
-    ptx_val i, n, column, vec, there, last, at, here, row, peer[PTXK__CLUSTER], inside[PTXK__CLUSTER],
-        state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], all[2], joined[4];
+    ptx_val i, n, column, vec, rank, last, offset, state_address, sum_address, peer[PTXK__CLUSTER],
+        exists[PTXK__CLUSTER], state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], merged[2], merged_sum[4];
     last = ptx_sub(k, w->cluster.live, ptx_u32(1));
     for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, the same in every block */
-        there = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
-        peer[u] = ptx_mapa(k, w->shared, there);
-        if (u) inside[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
+        rank = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
+        peer[u] = ptx_mapa(k, w->shared, rank);
+        if (u) exists[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
     }
     i = ptx_mad(k, w->warp, w->cluster.live, w->cluster.rank);
     i = ptx_mad(k, i, ptx_u32(32), w->lane);
     n = ptx_mul(k, w->columns, ptx_u32(head_vecs));
-    at = ptx_mul(k, w->cluster.live, ptx_u32(f->threads));
-    i = ptx_for(k, i, n, at);
+    offset = ptx_mul(k, w->cluster.live, ptx_u32(f->threads));
+    i = ptx_for(k, i, n, offset);
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
-        at = ptx_mul(k, column, ptx_u32(f->pitch * 4));
-        at = ptx_mad(k, vec, ptx_u32(16), at);
+        offset = ptx_mul(k, column, ptx_u32(f->pitch * 4));
+        offset = ptx_mad(k, vec, ptx_u32(16), offset);
         for (u = 0; u < PTXK__CLUSTER; u++) {
-            here = ptx_ptr_add(k, peer[u], column, 8);
-            row = ptx_ptr_add(k, peer[u], at, 1);
-            ptxk__flash_load_part(k, u ? &inside[u] : NULL, ptx_at(here, (int64_t)ptxk__flash_block_at(f)),
-                                  ptx_at(row, 0), state[u], value[u]);
+            state_address = ptx_ptr_add(k, peer[u], column, 8);
+            sum_address = ptx_ptr_add(k, peer[u], offset, 1);
+            ptxk__flash_load_part(k, u ? &exists[u] : NULL,
+                                  ptx_at(state_address, (int64_t)ptxk__flash_block_state_offset(f)),
+                                  ptx_at(sum_address, 0), state[u], value[u]);
         }
-        ptxk__flash_merge(k, PTXK__CLUSTER, state, value, all, joined);
-        ptxk__flash_write_cluster(k, f, w, column, vec, all, joined);
+        ptxk__flash_merge(k, PTXK__CLUSTER, state, value, merged, merged_sum);
+        ptxk__flash_write_cluster(k, f, w, column, vec, merged, merged_sum);
     }
     ptx_end(k);
 }
 
-/* Merges 4 elements of a column from the block's warps. Their states, [warp][column], lie at state_at in
-   shared memory; their sums, [warp][column][pitch], before them. */
+/* Merges 4 elements of a column from the block's warps. Their states, [warp][column], lie at
+   ptxk__flash_state_offset in shared memory; their sums, [warp][column][pitch], before them. */
 static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    ptx_val column, ptx_val vec, ptx_val all[2], ptx_val joined[4]) {
-    ptx_val here, row, state[PTXK__WARPS][2], words[PTXK__WARPS][4];
+                                    ptx_val column, ptx_val vec, ptx_val merged[2], ptx_val merged_sum[4]) {
+    ptx_val state_address, sum_address, state[PTXK__WARPS][2], words[PTXK__WARPS][4];
     uint32_t v;
-    here = ptx_ptr_add(k, w->shared, column, 8);
-    row = ptx_ptr_add(k, w->shared, column, f->pitch * 4);
-    row = ptx_ptr_add(k, row, vec, 16);
+    state_address = ptx_ptr_add(k, w->shared, column, 8);
+    sum_address = ptx_ptr_add(k, w->shared, column, f->pitch * 4);
+    sum_address = ptx_ptr_add(k, sum_address, vec, 16);
     for (v = 0; v < PTXK__WARPS; v++)
-        ptxk__flash_load_part(k, NULL, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + v * f->tile * 8)),
-                              ptx_at(row, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
-    ptxk__flash_merge(k, PTXK__WARPS, state, words, all, joined);
+        ptxk__flash_load_part(k, NULL,
+                              ptx_at(state_address, (int64_t)(ptxk__flash_state_offset(f) + v * f->tile * 8)),
+                              ptx_at(sum_address, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
+    ptxk__flash_merge(k, PTXK__WARPS, state, words, merged, merged_sum);
 }
 
 /* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
 static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t pieces = f->d / 4 * ptxk__flash_columns(f), n = ptxk__ceil_div(pieces, f->threads), j;
-    ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
+    ptx_val i, column[8], vec[8], is_first[8], merged[8][2], merged_sum[8][4], state_address, sum_address, p;
     for (j = 0; j < n; j++) { /* the count is that of a full block: this one may lack columns */
         i = ptx_add(k, w->tid, ptx_u32(j * f->threads));
         if (pieces % f->threads) i = ptx_min(k, i, ptx_u32(pieces - 1));
         column[j] = ptx_div(k, i, ptx_u32(f->d / 4));
         vec[j] = ptx_rem(k, i, ptx_u32(f->d / 4));
-        ptxk__flash_merge_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
-        first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
+        ptxk__flash_merge_warps(k, f, w, column[j], vec[j], merged[j], merged_sum[j]);
+        is_first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
     }
     ptx_bar_sync(k, ptx_imm(0));
     for (j = 0; j < n; j++) {
-        here = ptx_ptr_add(k, w->shared, column[j], 8);
-        row = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
-        row = ptx_ptr_add(k, row, vec[j], 16);
+        state_address = ptx_ptr_add(k, w->shared, column[j], 8);
+        sum_address = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
+        sum_address = ptx_ptr_add(k, sum_address, vec[j], 16);
         if (j + 1 == n && pieces % f->threads) {
             p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(pieces - j * f->threads));
-            first[j] = ptx_and(k, first[j], p);
+            is_first[j] = ptx_and(k, is_first[j], p);
             ptx_guard(k, p);
         }
-        ptx_st_vec(k, PTX_F32, 4, ptx_at(row, 0), joined[j]);
-        ptx_guard(k, first[j]);
-        ptx_st_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)ptxk__flash_block_at(f)), all[j]);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(sum_address, 0), merged_sum[j]);
+        ptx_guard(k, is_first[j]);
+        ptx_st_vec(k, PTX_F32, 2, ptx_at(state_address, (int64_t)ptxk__flash_block_state_offset(f)),
+                   merged[j]);
     }
 }
 
@@ -6879,7 +6898,7 @@ static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const 
    clusters, the last block to finish combines their partial results. */
 static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4;
-    ptx_val i, column, vec, here, row, p, several, all[2], joined[4];
+    ptx_val i, column, vec, address, row, p, several, merged[2], merged_sum[4];
     ptxk__flash_locate_block(k, w);
     several = ptx_setp(k, PTX_GT, w->cluster.live, ptx_u32(1));
     ptx_bar_sync(k, ptx_imm(0));
@@ -6893,8 +6912,8 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
-        ptxk__flash_merge_warps(k, f, w, column, vec, all, joined);
-        ptxk__flash_write_cluster(k, f, w, column, vec, all, joined);
+        ptxk__flash_merge_warps(k, f, w, column, vec, merged, merged_sum);
+        ptxk__flash_write_cluster(k, f, w, column, vec, merged, merged_sum);
     }
     ptx_end(k);
     if (w->cluster.possible) {
@@ -6908,12 +6927,12 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
     p = ptx_setp(k, PTX_GT, w->chunks, w->cluster.live);
     ptx_if(k, p);
     {
-        here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, workspace));
+        address = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, workspace));
         row = ptx_ctaid_x(k);
         row = ptx_mad(k, w->sequence, ptx_u32(f->kv_heads * f->tiles), row);
-        here = ptx_ptr_add(k, here, row, 4);
-        row = ptx_ptr_add(k, w->shared, ptx_u32(ptxk__flash_flag_at(f)), 1);
-        p = ptxk__is_last_block(k, w->tid, here, w->chunks, row);
+        address = ptx_ptr_add(k, address, row, 4);
+        row = ptx_ptr_add(k, w->shared, ptx_u32(ptxk__flash_flag_offset(f)), 1);
+        p = ptxk__is_last_block(k, w->tid, address, w->chunks, row);
         ptx_if(k, p);
         ptxk__flash_combine_chunks(k, f, w);
         ptx_end(k);
@@ -6929,39 +6948,39 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
    and of all columns' sums in registers: the loop does not use shared memory. Outside it, lanes of 16-bit and
    8-bit caches access 16 of each 32 bytes of q or sums: two passes, not one. */
 typedef struct ptxk__flash_state {
-    ptx_val q[PTXK__TILE][PTXK__ROW];
-    ptx_var sum[PTXK__TILE][PTXK__ROW];
+    ptx_val q[PTXK__TILE][PTXK__LANE_ELEMENTS];
+    ptx_var sum[PTXK__TILE][PTXK__LANE_ELEMENTS];
     ptxk__softmax soft[PTXK__TILE];
-    ptx_val part, group; /* this lane's vector of a row; its row among those of one load */
-    ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
-    ptx_val next_rows;   /* u64: bytes from the rows of one load to the next */
+    ptx_val vec, row;    /* this lane's vector of a row; its row among those of one load */
+    ptx_val has_vec[2];  /* vector i exists for this lane; set only for i where some lane lacks it */
+    ptx_val load_stride; /* u64: bytes from the rows of one load to the next */
     ptx_val scale;       /* f32, of scores; 8-bit caches, where a head has a factor */
-    ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
+    ptx_var next_offset, next_key; /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
 
-static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
+static int ptxk__flash_vec_is_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* Where `fresh` holds, replaces the cache's `words` by those of a new row, and stores them where `stored`
+/* Where `appended` holds, replaces the cache's `words` by those of a new row, and stores them where `stored`
    holds. q8_0: likewise the f16 factor, which the first lane of a quantisation block stores at factor_at. */
-static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
-                                     ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
-    ptx_var kept[5];
-    ptx_val made[4], p;
+static void ptxk__flash_scalar_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      int which, ptx_val appended, ptx_val position, ptx_val vec, ptx_val at,
+                                      ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
+    ptx_var result[5];
+    ptx_val new_words[4], p;
     uint32_t e, n = f->vec_bytes / 4;
-    for (e = 0; e < n; e++) kept[e] = ptx_var_new(k, words[e]);
-    if (f->factor_row) kept[4] = ptx_var_new(k, *factor);
-    ptx_if(k, fresh);
+    for (e = 0; e < n; e++) result[e] = ptx_var_new(k, words[e]);
+    if (f->factor_row) result[4] = ptx_var_new(k, *factor);
+    ptx_if(k, appended);
     {
-        ptxk__flash_load_fresh(k, f, w, which, position, vec, made, factor);
-        for (e = 0; e < n; e++) ptx_set(k, kept[e], made[e]);
+        ptxk__flash_load_appended(k, f, w, which, position, vec, new_words, factor);
+        for (e = 0; e < n; e++) ptx_set(k, result[e], new_words[e]);
         ptx_guard(k, stored);
-        ptx_st_vec(k, PTX_B32, n, ptx_at(at, 0), made);
+        ptx_st_vec(k, PTX_B32, n, ptx_at(at, 0), new_words);
         if (f->factor_row) {
             *factor = ptx_as(ptx_cvt(k, PTX_F16, *factor), PTX_U16);
-            ptx_set(k, kept[4], *factor);
+            ptx_set(k, result[4], *factor);
             p = ptx_and(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec - 1));
             p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
             p = ptx_and(k, p, stored);
@@ -6970,8 +6989,8 @@ static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const 
         }
     }
     ptx_end(k);
-    for (e = 0; e < n; e++) words[e] = ptx_get(k, kept[e]);
-    if (f->factor_row) *factor = ptx_get(k, kept[4]);
+    for (e = 0; e < n; e++) words[e] = ptx_get(k, result[e]);
+    if (f->factor_row) *factor = ptx_get(k, result[4]);
 }
 
 /* Loads a vector, zeros where not p; p NULL: always. */
@@ -6990,60 +7009,60 @@ static void ptxk__flash_load_vec(ptx_kernel *k, const ptxk__flash *f, const ptx_
 static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_state *s, int edge, ptx_val words[2][PTXK__UNROLL][2][4],
                                   ptx_val factor[2][PTXK__UNROLL]) {
-    ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored, factor_at = {0};
+    ptx_val offset, position, always, exists, cached, appended, at, p, vec, stored, factor_at = {0};
     uint32_t u, v;
     int which;
-    offset = ptx_get(k, s->at);
-    position = ptx_get(k, s->next);
-    position = ptx_add(k, position, ptx_as(s->group, PTX_S32));
-    always = fresh = ptx_setp(k, PTX_GE, position, ptx_s32(0));
+    offset = ptx_get(k, s->next_offset);
+    position = ptx_get(k, s->next_key);
+    position = ptx_add(k, position, ptx_as(s->row, PTX_S32));
+    always = appended = ptx_setp(k, PTX_GE, position, ptx_s32(0));
     for (u = 0; u < f->unroll; u++) {
-        there = always;
+        exists = always;
         if (u) position = ptx_add(k, position, ptx_s32(f->rows));
         if (edge) {
-            there = ptx_setp(k, PTX_LT, position, w->end);
+            exists = ptx_setp(k, PTX_LT, position, w->end);
             p = ptx_setp(k, PTX_GE, position, w->first);
-            there = ptx_and(k, there, p);
+            exists = ptx_and(k, exists, p);
         }
         if (edge || f->page_size) {
-            offset = ptxk__flash_key_offset(k, f, w, position, &there);
+            offset = ptxk__flash_key_offset(k, f, w, position, &exists);
         } else if (u) {
-            offset = ptx_add(k, offset, s->next_rows);
+            offset = ptx_add(k, offset, s->load_stride);
         }
-        cached = there;
-        if (edge && f->fresh_type) {
-            fresh = ptxk__flash_is_fresh(k, f, w, position);
-            p = ptx_and(k, there, fresh);
-            cached = ptx_op2(k, PTX_XOR, 0, there, p);
+        cached = exists;
+        if (edge && f->append_type) {
+            appended = ptxk__flash_is_appended(k, f, w, position);
+            p = ptx_and(k, exists, appended);
+            cached = ptx_op2(k, PTX_XOR, 0, exists, p);
         }
         for (which = 0; which < 2; which++) {
             at = ptx_ptr_add(k, w->base[which], offset, 1);
-            at = ptx_ptr_add(k, at, s->part, f->vec_bytes);
+            at = ptx_ptr_add(k, at, s->vec, f->vec_bytes);
             if (f->factor_row) {
-                vec = ptx_div(k, s->part, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
+                vec = ptx_div(k, s->vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
                 factor_at = ptxk__factors_at(k, w->factors[which], offset);
                 factor_at = ptx_ptr_add(k, factor_at, vec, 2);
                 p = cached;
-                if (ptxk__flash_partial(f, 0)) p = ptx_and(k, p, s->has[0]);
+                if (ptxk__flash_vec_is_partial(f, 0)) p = ptx_and(k, p, s->has_vec[0]);
                 factor[which][u] =
                     ptx_ld_if(k, p, PTX_U16, ptx_with(ptx_at(factor_at, 0), PTX_NC), ptx_imm(0));
             }
             for (v = 0; v < f->vecs; v++) {
                 ptx_mem mem = ptx_with(ptx_at(at, (int64_t)(v * f->lanes * f->vec_bytes)), PTX_NC);
-                int partial = ptxk__flash_partial(f, v);
+                int partial = ptxk__flash_vec_is_partial(f, v);
                 p = cached;
-                if (partial && (edge || f->page_size)) p = ptx_and(k, cached, s->has[v]);
-                if (partial && !(edge || f->page_size)) p = s->has[v];
+                if (partial && (edge || f->page_size)) p = ptx_and(k, cached, s->has_vec[v]);
+                if (partial && !(edge || f->page_size)) p = s->has_vec[v];
                 ptxk__flash_load_vec(k, f, partial || edge || f->page_size ? &p : NULL, mem,
                                      words[which][u][v]);
-                if (!edge || !f->fresh_type) continue;
-                p = partial ? ptx_and(k, fresh, s->has[v]) : fresh;
-                stored = there;
+                if (!edge || !f->append_type) continue;
+                p = partial ? ptx_and(k, appended, s->has_vec[v]) : appended;
+                stored = exists;
                 if (f->tiles > 1) stored = ptx_and(k, stored, w->owner);
-                vec = ptx_add(k, s->part, ptx_u32(v * f->lanes));
-                ptxk__flash_scalar_fresh(k, f, w, which, p, position, vec,
-                                         ptx_ptr_add(k, at, ptx_u32(v * f->lanes), f->vec_bytes), stored,
-                                         words[which][u][v], factor_at, &factor[which][u]);
+                vec = ptx_add(k, s->vec, ptx_u32(v * f->lanes));
+                ptxk__flash_scalar_append(k, f, w, which, p, position, vec,
+                                          ptx_ptr_add(k, at, ptx_u32(v * f->lanes), f->vec_bytes), stored,
+                                          words[which][u][v], factor_at, &factor[which][u]);
             }
         }
     }
@@ -7051,7 +7070,7 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
 
 static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words[2][4], ptx_val *out) {
     uint32_t v, n = 0;
-    if (f->bytes) {
+    if (f->is_byte_cache) {
         for (v = 0; v < f->vecs; v++) ptxk__widen_bytes_f32(k, f->cache, 2, words[v], out + 8 * v);
         return;
     }
@@ -7070,8 +7089,9 @@ static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x
 static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_state *s, int edge) {
     uint32_t n = f->per_vec * f->vecs, h, u, e;
-    ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, visible, column;
-    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW], factor[2][PTXK__UNROLL], weight;
+    ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__LANE_ELEMENTS], position, visible, column;
+    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__LANE_ELEMENTS], factor[2][PTXK__UNROLL],
+        weight;
 
     ptxk__flash_load_keys(k, f, w, s, edge, words, factor);
     for (u = 0; u < f->unroll; u++) {
@@ -7084,10 +7104,10 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             if (f->factor_row) score[h][u] = ptx_op2(k, PTX_MUL, PTX_RN, score[h][u], factor[0][u]);
         }
     }
-    position = ptx_get(k, s->next);
-    position = ptx_add(k, position, ptx_as(s->group, PTX_S32));
+    position = ptx_get(k, s->next_key);
+    position = ptx_add(k, position, ptx_as(s->row, PTX_S32));
     for (h = 0; h < f->tile; h++) {
-        ptx_val most = ptx_get(k, s->soft[h].most), total, shrink, here;
+        ptx_val most = ptx_get(k, s->soft[h].most), total, shrink, key;
         column = ptx_add(k, w->first_column, ptx_u32(h));
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
@@ -7096,8 +7116,8 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
             x = ptxk__softmax_finite(k, x);
             if (edge) {
-                here = ptx_add(k, position, ptx_s32(u * f->rows));
-                visible = ptxk__flash_is_visible(k, f, w, column, here);
+                key = ptx_add(k, position, ptx_s32(u * f->rows));
+                visible = ptxk__flash_is_visible(k, f, w, column, key);
                 x = ptx_selp(k, x, ptx_f32(-INFINITY), visible);
             }
             score[h][u] = x;
@@ -7132,36 +7152,36 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
                                  ptxk__flash_state *s) {
     uint32_t per = ptxk__flash_q_elements(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass,
              h, e, v, i;
-    ptx_val turn, column, vec, here, to, p, inside[4], place[4], x[4][8];
+    ptx_val index, column, vec, address, to, p, owned[4], offset[4], x[4][8];
     rounds = ptxk__ceil_div(n, PTXK__THREADS);
     for (h = 0; h < rounds; h++) {
-        turn = ptx_add(k, w->tid, ptx_u32(h * PTXK__THREADS));
-        column = ptx_div(k, turn, ptx_u32(head_vecs));
-        vec = ptx_rem(k, turn, ptx_u32(head_vecs));
-        p = ptx_setp(k, PTX_LT, turn, ptx_u32(n));
-        inside[h] = ptxk__cluster_owns_piece(k, &w->cluster, column, p);
+        index = ptx_add(k, w->tid, ptx_u32(h * PTXK__THREADS));
+        column = ptx_div(k, index, ptx_u32(head_vecs));
+        vec = ptx_rem(k, index, ptx_u32(head_vecs));
+        p = ptx_setp(k, PTX_LT, index, ptx_u32(n));
+        owned[h] = ptxk__cluster_owns_piece(k, &w->cluster, column, p);
         p = ptx_setp(k, PTX_LT, column, w->columns);
-        p = ptx_and(k, p, inside[h]);
+        p = ptx_and(k, p, owned[h]);
         ptxk__flash_load_q(k, f, w, p, column, vec, x[h]);
-        place[h] = ptx_mul(k, turn, ptx_u32(4 * per));
+        offset[h] = ptx_mul(k, index, ptx_u32(4 * per));
     }
     for (h = 0; h < rounds && !ptxk__scale_is_late(f->scale); h++)
         for (e = 0; e < per; e++) x[h][e] = ptx_mul(k, x[h][e], ptx_f32((double)f->scale));
-    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, w->shared, &here); pass++)
+    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, w->shared, &address); pass++)
         for (h = 0; h < rounds; h++) {
-            to = ptx_ptr_add(k, here, place[h], 1);
+            to = ptx_ptr_add(k, address, offset[h], 1);
             for (e = 0; e < per; e += 4) {
-                ptx_guard(k, inside[h]);
+                ptx_guard(k, owned[h]);
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(to, (int64_t)(4 * e)), x[h] + e);
             }
         }
-    here = ptx_ptr_add(k, w->shared, s->part, f->per_vec * 4);
+    address = ptx_ptr_add(k, w->shared, s->vec, f->per_vec * 4);
     for (v = 0; v < f->vecs; v++) {
         for (h = 0; h < f->tile; h++) {
             for (e = 0; e < f->per_vec; e += 4) {
                 ptx_val *into = &s->q[h][v * f->per_vec + e];
-                ptx_mem mem = ptx_at(here, (int64_t)((h * f->d + v * f->lanes * f->per_vec + e) * 4));
-                ptxk_load16(k, ptxk__flash_partial(f, v) ? &s->has[v] : NULL, mem, into);
+                ptx_mem mem = ptx_at(address, (int64_t)((h * f->d + v * f->lanes * f->per_vec + e) * 4));
+                ptxk_load16(k, ptxk__flash_vec_is_partial(f, v) ? &s->has_vec[v] : NULL, mem, into);
                 for (i = 0; i < 4; i++) into[i] = ptx_as(into[i], PTX_F32);
             }
         }
@@ -7171,12 +7191,13 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
 /* Merges the groups of lanes of each warp, and stores the warp's sums and states in shared memory. */
 static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      const ptxk__flash_state *s) {
-    uint32_t n = f->per_vec * f->vecs, h, e, v, state_at = ptxk__flash_state_at(f);
-    ptx_val most[PTXK__TILE], total[PTXK__TILE], sum[PTXK__TILE][PTXK__ROW], here, p, poison, pair[2];
+    uint32_t n = f->per_vec * f->vecs, h, e, v, state_at = ptxk__flash_state_offset(f);
+    ptx_val most[PTXK__TILE], total[PTXK__TILE], sum[PTXK__TILE][PTXK__LANE_ELEMENTS], address, p, poison,
+        pair[2];
     poison = ptx_get(k, w->poison);
     for (h = 0; h < f->tile; h++) {
-        ptx_val mine = ptx_get(k, s->soft[h].most), shrink;
-        most[h] = ptxk_warp_reduce(k, PTX_MAX, mine, f->lanes, 32);
+        ptx_val lane_most = ptx_get(k, s->soft[h].most), shrink;
+        most[h] = ptxk_warp_reduce(k, PTX_MAX, lane_most, f->lanes, 32);
         shrink = ptxk__softmax_set_reference(k, &s->soft[h], most[h]);
         total[h] = ptx_get(k, s->soft[h].total);
         total[h] = ptx_add(k, total[h], poison);
@@ -7191,64 +7212,65 @@ static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->lanes));
     ptx_if(k, p);
     {
-        here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
-        here = ptx_ptr_add(k, here, s->part, f->per_vec * 4);
+        address = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
+        address = ptx_ptr_add(k, address, s->vec, f->per_vec * 4);
         for (v = 0; v < f->vecs; v++) {
-            if (ptxk__flash_partial(f, v)) ptx_if(k, s->has[v]);
+            if (ptxk__flash_vec_is_partial(f, v)) ptx_if(k, s->has_vec[v]);
             for (h = 0; h < f->tile; h++) {
                 for (e = 0; e < f->per_vec; e += 4) {
-                    ptx_mem mem = ptx_at(here, (int64_t)((h * f->pitch + v * f->lanes * f->per_vec + e) * 4));
+                    ptx_mem mem =
+                        ptx_at(address, (int64_t)((h * f->pitch + v * f->lanes * f->per_vec + e) * 4));
                     ptx_st_vec(k, PTX_F32, 4, mem, &sum[h][v * f->per_vec + e]);
                 }
             }
-            if (ptxk__flash_partial(f, v)) ptx_end(k);
+            if (ptxk__flash_vec_is_partial(f, v)) ptx_end(k);
         }
     }
     ptx_end(k);
     p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
     ptx_if(k, p);
     {
-        here = ptx_ptr_add(k, w->shared, w->warp, f->tile * 8);
+        address = ptx_ptr_add(k, w->shared, w->warp, f->tile * 8);
         for (h = 0; h < f->tile; h++) {
             pair[0] = most[h];
             pair[1] = total[h];
-            ptx_st_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(state_at + h * 8)), pair);
+            ptx_st_vec(k, PTX_F32, 2, ptx_at(address, (int64_t)(state_at + h * 8)), pair);
         }
     }
     ptx_end(k);
 }
 
-static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
+static void ptxk__flash_emit_scalar(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t n = f->per_vec * f->vecs, h, e, v, bytes = f->tile * f->d * 4;
     ptxk__flash_work w;
     ptxk__flash_state s;
-    ptx_val here, i, p, end, wide;
+    ptx_val x, i, p, end, offset;
     memset(&w, 0, sizeof w);
-    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
+    if (bytes < ptxk__flash_combine_bytes(f)) bytes = ptxk__flash_combine_bytes(f);
     ptxk__flash_begin(k, f, &w, bytes);
-    s.part = ptx_and(k, w.lane, ptx_u32(f->lanes - 1));
-    s.group = ptx_div(k, w.lane, ptx_u32(f->lanes));
+    s.vec = ptx_and(k, w.lane, ptx_u32(f->lanes - 1));
+    s.row = ptx_div(k, w.lane, ptx_u32(f->lanes));
     for (v = 0; v < f->vecs; v++)
-        if (ptxk__flash_partial(f, v))
-            s.has[v] = ptx_setp(k, PTX_LT, s.part, ptx_u32(f->row_vecs - v * f->lanes));
+        if (ptxk__flash_vec_is_partial(f, v))
+            s.has_vec[v] = ptx_setp(k, PTX_LT, s.vec, ptx_u32(f->row_vecs - v * f->lanes));
     if (f->cache == PTX_E4M3) {
-        s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors(0), w.kv_head);
+        s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors_field(0), w.kv_head);
         s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_lift(k, f->cache)));
     }
     ptx_comment(k, "q");
     ptxk__flash_scalar_q(k, f, &w, &s);
     i = ptx_mul(k, w.warp, ptx_u32(f->warp_keys));
     i = ptx_add(k, ptx_as(i, PTX_S32), w.begin);
-    s.next = ptx_var_new(k, i);
+    s.next_key = ptx_var_new(k, i);
     if (!f->page_size) {
-        s.next_rows = ptx_mul(k, w.row_bytes, ptx_u64(f->rows));
-        i = ptx_add(k, ptx_as(i, PTX_U32), s.group);
-        wide = ptx_cvt(k, PTX_U64, i);
-        wide = ptx_mul(k, wide, w.row_bytes);
-        s.at = ptx_var_new(k, wide);
+        s.load_stride = ptx_mul(k, w.row_bytes, ptx_u64(f->rows));
+        i = ptx_add(k, ptx_as(i, PTX_U32), s.row);
+        offset = ptx_cvt(k, PTX_U64, i);
+        offset = ptx_mul(k, offset, w.row_bytes);
+        s.next_offset = ptx_var_new(k, offset);
     } else {
-        s.at = ptx_var_new(k, ptx_u64(0));
+        s.next_offset = ptx_var_new(k, ptx_u64(0));
     }
     for (h = 0; h < f->tile; h++) {
         s.soft[h] = ptxk__softmax_new(k);
@@ -7258,15 +7280,15 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
     ptx_comment(k, "whole steps, and those in which some key is not for all queries, or not in the cache");
     ptx_loop(k);
     {
-        i = ptx_get(k, s.next);
+        i = ptx_get(k, s.next_key);
         p = ptx_setp(k, PTX_LT, i, w.end);
         ptx_while(k, p);
         end = ptx_add(k, i, ptx_s32(f->warp_keys));
-        here = ptx_min(k, w.safe_hi, w.end);
-        p = ptx_setp(k, PTX_LE, end, here);
+        x = ptx_min(k, w.safe_hi, w.end);
+        p = ptx_setp(k, PTX_LE, end, x);
         if (f->window) {
-            here = ptx_setp(k, PTX_GE, i, w.safe_lo);
-            p = ptx_and(k, p, here);
+            x = ptx_setp(k, PTX_GE, i, w.safe_lo);
+            p = ptx_and(k, p, x);
         }
         ptx_if(k, p);
         ptxk__flash_step(k, f, &w, &s, 0);
@@ -7274,12 +7296,12 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
         ptxk__flash_step(k, f, &w, &s, 1);
         ptx_end(k);
         i = ptx_add(k, i, ptx_s32(f->step));
-        ptx_set(k, s.next, i);
+        ptx_set(k, s.next_key, i);
         if (!f->page_size) {
-            wide = ptx_get(k, s.at);
-            here = ptx_mul(k, w.row_bytes, ptx_u64(f->step));
-            wide = ptx_add(k, wide, here);
-            ptx_set(k, s.at, wide);
+            offset = ptx_get(k, s.next_offset);
+            x = ptx_mul(k, w.row_bytes, ptx_u64(f->step));
+            offset = ptx_add(k, offset, x);
+            ptx_set(k, s.next_offset, offset);
         }
     }
     ptx_end(k);
@@ -7294,20 +7316,21 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
    are V^T P, 16 dimensions by 8 columns. K and V are read once for all columns, and a column's maximum and
    sums stay in the same lanes.
 
-   One warp loads, four compute. A step is 64 kt keys of the block. An item of the ring is the K or the V of a
-   step. It has two mbarriers: at `full` one lane of the loader warp arrives, at `empty` one lane of each
-   computing warp. An item has 8 pieces of consecutive keys; piece i begins 16 i bytes beyond a multiple of
-   128. ldmatrix takes the 8 rows of a matrix from the 8 pieces: without a swizzle, no two share a bank, and
-   addresses differ by constants. From sm_90 on a piece whose rows are adjacent in memory is one bulk copy. */
+   One warp loads, four compute. A step is 64 * key_tiles keys of the block. An item of the ring is the K or
+   the V of a step. It has two mbarriers: at `full` one lane of the loader warp arrives, at `empty` one lane
+   of each computing warp. An item has 8 pieces of consecutive keys; piece i begins 16 i bytes beyond a
+   multiple of 128. ldmatrix takes the 8 rows of a matrix from the 8 pieces: without a swizzle, no two share
+   a bank, and addresses differ by constants. From sm_90 on a piece whose rows are adjacent in memory is one
+   bulk copy. */
 typedef struct ptxk__flash_mma_state {
     ptx_val q[3][4][PTXK__ROW_STEPS][2]; /* terms, column tiles, 16-element steps */
     ptx_var sum[PTXK__ROW_STEPS][4][4];  /* 16-dimension steps, column tiles, the accumulator's registers */
     ptxk__softmax soft[4][2];            /* reference `most`: the maximum minus bias, or up to slack less */
-    ptx_var limit[4][2];                 /* the reference stays while no product exceeds this */
+    ptx_var rescale_above[4][2];         /* the reference stays while no product exceeds this */
     ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2; 1 / factor */
-    ptx_val k_at, v_at;                  /* offset in an item of the first fragment that this lane reads */
-    ptx_val first;                       /* u32: the warp's first key in each piece */
-    ptx_val bars, slots; /* the ring's mbarriers; the slot of full mbarrier b: b * item / 16 + slots */
+    ptx_val k_offset, v_offset;          /* offset in an item of the first fragment that this lane reads */
+    ptx_val first_key;                   /* u32: the warp's first key in each piece */
+    ptx_val bars, slots; /* the ring's mbarriers; the slot of full mbarrier b: b * item_bytes / 16 + slots */
     ptx_var bar, parity; /* full mbarrier of the next item; parity of its phase for that item */
 } ptxk__flash_mma_state;
 
@@ -7315,7 +7338,7 @@ typedef struct ptxk__flash_mma_state {
 static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
 
 /* Whether the bytes of a word of K are widened to pairs (0, 2) and (1, 3), which shifts make at less cost. */
-static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
+static int ptxk__flash_pairs_alternate(ptx_kernel *k, const ptxk__flash *f) {
     return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
 }
 
@@ -7344,9 +7367,9 @@ static ptx_val ptxk__flash_next_item(ptx_kernel *k, const ptxk__flash *f, const 
     ptx_val next, p, slot;
     *parity = ptx_get(k, s->parity);
     *bar = ptx_get(k, s->bar);
-    slot = ptx_mad(k, ptx_as(*bar, PTX_U32), ptx_u32(f->item / 16), s->slots);
+    slot = ptx_mad(k, ptx_as(*bar, PTX_U32), ptx_u32(f->item_bytes / 16), s->slots);
     next = ptx_add(k, ptx_as(*bar, PTX_U32), ptx_u32(16));
-    p = ptx_add(k, ptx_as(s->bars, PTX_U32), ptx_u32(16 * f->ring));
+    p = ptx_add(k, ptx_as(s->bars, PTX_U32), ptx_u32(16 * f->ring_items));
     p = ptx_setp(k, PTX_EQ, next, p);
     next = ptx_selp(k, ptx_as(s->bars, PTX_U32), next, p);
     ptx_set(k, s->bar, next);
@@ -7370,18 +7393,18 @@ static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, pt
 /* -- flash_decode: tensor cores, the loader warp -- */
 
 typedef struct ptxk__flash_loader {
-    uint32_t pass;      /* rows that the warp copies at once: a power of two, at most those of a piece */
-    ptx_val row, chunk; /* this lane's row among those, and its chunk of that row */
-    ptx_val copies;     /* predicate: this lane copies; set only where some lane does not */
-    ptx_val to;         /* u32: offset of this lane's first chunk in a piece in shared memory */
-    ptx_val piece;      /* u32: the first key of piece lane % 8, counted from that of the step */
-    ptx_val stop;       /* s32: rows from here on are not in the caches */
-    ptx_val kind,
-        pieces;     /* of the step: layout to copy it by, 0: row by row; a bit for each piece that exists */
-    ptx_val offset; /* u64, of the step: bytes from base to piece lane % 8 */
-    ptx_var here;   /* s32: the first key of the next step */
-    ptx_var next, page; /* of the next step: the offset; paged: the page of piece lane % 8 */
-    ptx_val layout;     /* kind of a step whose rows all exist */
+    uint32_t pass_rows;      /* rows that the warp copies at once: a power of two, at most those of a piece */
+    ptx_val row, chunk;      /* this lane's row among those, and its chunk of that row */
+    ptx_val copies;          /* predicate: this lane copies; set only where some lane does not */
+    ptx_val chunk_offset;    /* u32: offset of this lane's first chunk in a piece in shared memory */
+    ptx_val piece_key;       /* u32: the first key of piece lane % 8, counted from that of the step */
+    ptx_val cached_end;      /* s32: rows from here on are not in the caches */
+    ptx_val step_layout;     /* of the step: layout to copy it by, 0: row by row */
+    ptx_val existing_pieces; /* of the step: a bit for each piece that exists */
+    ptx_val piece_offset;    /* u64, of the step: bytes from base to piece lane % 8 */
+    ptx_var next_key;        /* s32: the first key of the next step */
+    ptx_var next_offset, next_page; /* of the next step: the offset; paged: the page of piece lane % 8 */
+    ptx_val whole_layout;           /* step_layout of a step whose rows all exist */
 } ptxk__flash_loader;
 
 /* Bytes from row to row in the layouts that have their own copy code: 1, rows of one head side by side; 2,
@@ -7403,42 +7426,42 @@ static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
 /* Locates piece lane % 8 of the step at `position`. Poisons the output where its page is missing. */
 static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptxk__flash_loader *l, ptx_val position) {
-    ptx_val at, page, next, p, q, there;
-    p = ptxk__flash_step_is_whole(k, f, position, w->first, l->stop);
-    l->offset = ptx_get(k, l->next);
+    ptx_val key, page, next, p, q, exists;
+    p = ptxk__flash_step_is_whole(k, f, position, w->first, l->cached_end);
+    l->piece_offset = ptx_get(k, l->next_offset);
     if (!f->page_size) {
         next = ptx_mul(k, w->row_bytes, ptx_u64(f->keys));
-        next = ptx_add(k, l->offset, next);
-        ptx_set(k, l->next, next);
+        next = ptx_add(k, l->piece_offset, next);
+        ptx_set(k, l->next_offset, next);
     } else {
-        at = ptx_add(k, position, ptx_as(l->piece, PTX_S32));
-        there = ptx_setp(k, PTX_LT, at, w->end);
+        key = ptx_add(k, position, ptx_as(l->piece_key, PTX_S32));
+        exists = ptx_setp(k, PTX_LT, key, w->end);
         if (f->window) {
-            next = ptx_add(k, at, ptx_s32(f->piece_keys));
+            next = ptx_add(k, key, ptx_s32(f->piece_keys));
             q = ptx_setp(k, PTX_GT, next, w->first);
-            there = ptx_and(k, there, q);
+            exists = ptx_and(k, exists, q);
         }
-        page = ptx_get(k, l->page); /* loaded one step ago; that of the next step is loaded below */
+        page = ptx_get(k, l->next_page); /* loaded one step ago; that of the next step is loaded below */
         q = ptx_setp(k, PTX_GE, page, w->pool_pages);
-        q = ptx_and(k, q, there);
+        q = ptx_and(k, q, exists);
         ptx_guard(k, q);
         ptx_set(k, w->poison, ptx_f32(NAN));
-        there = ptx_op2(k, PTX_XOR, 0, there, q);
-        l->pieces = ptx_ballot(k, there, ptx_u32(0xffffffffu));
-        q = ptx_setp(k, PTX_EQ, l->pieces, ptx_u32(0xffffffffu));
+        exists = ptx_op2(k, PTX_XOR, 0, exists, q);
+        l->existing_pieces = ptx_ballot(k, exists, ptx_u32(0xffffffffu));
+        q = ptx_setp(k, PTX_EQ, l->existing_pieces, ptx_u32(0xffffffffu));
         p = ptx_and(k, p, q);
-        next = ptx_add(k, at, ptx_s32(f->keys));
+        next = ptx_add(k, key, ptx_s32(f->keys));
         q = ptx_setp(k, PTX_LT, next, w->end);
         next = ptx_shr(k, ptx_as(next, PTX_U32), ptx_u32(f->page_shift));
         next = ptx_ptr_add(k, w->table, next, 4);
         next = ptx_ld_if(k, q, PTX_U32, ptx_at(next, 0), ptx_u32(0));
-        ptx_set(k, l->page, next);
-        at = ptx_and(k, ptx_as(at, PTX_U32), ptx_u32(f->page_size - 1));
-        at = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
-                            w->kv_head, at);
-        l->offset = ptx_mul(k, at, ptx_u64(f->row_bytes));
+        ptx_set(k, l->next_page, next);
+        key = ptx_and(k, ptx_as(key, PTX_U32), ptx_u32(f->page_size - 1));
+        key = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                             w->kv_head, key);
+        l->piece_offset = ptx_mul(k, key, ptx_u64(f->row_bytes));
     }
-    l->kind = ptx_selp(k, l->layout, ptx_u32(0), p);
+    l->step_layout = ptx_selp(k, l->whole_layout, ptx_u32(0), p);
 }
 
 /* p where the page of `piece` exists, else false. */
@@ -7446,18 +7469,18 @@ static ptx_val ptxk__flash_piece_exists(ptx_kernel *k, const ptxk__flash *f, con
                                         ptx_val piece, ptx_val p) {
     ptx_val x;
     if (!f->page_size) return p;
-    x = ptx_shr(k, l->pieces, piece);
+    x = ptx_shr(k, l->existing_pieces, piece);
     x = ptx_and(k, x, ptx_u32(1));
     x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
     return ptx_and(k, p, x);
 }
 
 /* The address of q8_0's factors of a row of a piece. */
-static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, ptx_val slot, ptx_val piece,
-                                          ptx_val row) {
-    slot = ptx_ptr_add(k, slot, piece, f->factor_piece);
+static ptx_val ptxk__flash_factors_address(ptx_kernel *k, const ptxk__flash *f, ptx_val slot, ptx_val piece,
+                                           ptx_val row) {
+    slot = ptx_ptr_add(k, slot, piece, f->factor_piece_bytes);
     slot = ptx_ptr_add(k, slot, row, f->factor_row);
-    return ptx_ptr_add(k, slot, ptx_u32(8 * f->piece), 1);
+    return ptx_ptr_add(k, slot, ptx_u32(8 * f->piece_bytes), 1);
 }
 
 /* Copies q8_0's factors of an item: a lane takes a row. ptxk__flash_append stores those of new rows. cp.async
@@ -7472,15 +7495,15 @@ static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const 
         at = ptx_add(k, position, ptx_as(row, PTX_S32));
         piece = ptx_div(k, row, ptx_u32(f->piece_keys));
         row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
-        to = ptxk__flash_factors_of_row(k, f, slot, piece, row);
-        p = ptx_setp(k, PTX_LT, at, l->stop);
+        to = ptxk__flash_factors_address(k, f, slot, piece, row);
+        p = ptx_setp(k, PTX_LT, at, l->cached_end);
         q = ptx_setp(k, PTX_GE, at, w->end);
         q = ptx_or(k, p, q); /* not a new row */
         x = ptx_setp(k, PTX_GE, at, w->first);
         p = ptx_and(k, p, x);
         p = ptxk__flash_piece_exists(k, f, l, piece, p);
         absent = ptx_op1(k, PTX_NOT, 0, p);
-        at = ptxk__flash_shuffle(k, l->offset, piece);
+        at = ptxk__flash_shuffle(k, l->piece_offset, piece);
         x = ptx_cvt(k, PTX_U64, row);
         at = ptx_mad(k, x, w->row_bytes, at);
         at = ptxk__factors_at(k, w->factors[which], at);
@@ -7511,10 +7534,10 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     {
         row = ptx_as(row, PTX_U32);
         piece = ptx_div(k, row, ptx_u32(f->piece_keys));
-        from = ptxk__flash_shuffle(k, l->offset, piece);
-        to = ptx_ptr_add(k, slot, piece, f->piece);
+        from = ptxk__flash_shuffle(k, l->piece_offset, piece);
+        to = ptx_ptr_add(k, slot, piece, f->piece_bytes);
         row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
-        if (f->factor_row) block = ptxk__flash_factors_of_row(k, f, slot, piece, row);
+        if (f->factor_row) block = ptxk__flash_factors_address(k, f, slot, piece, row);
         to = ptx_ptr_add(k, to, row, 16 * f->chunks);
         to = ptx_ptr_add(k, to, w->lane, 16);
         row = ptx_cvt(k, PTX_U64, row);
@@ -7527,7 +7550,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         }
         q = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->row_vecs));
         ptx_if(k, q);
-        ptxk__flash_load_fresh(k, f, w, which, at, w->lane, words, &factor);
+        ptxk__flash_load_appended(k, f, w, which, at, w->lane, words, &factor);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
         p = f->tiles > 1 ? w->owner : q;
         p = ptxk__flash_piece_exists(k, f, l, piece, p);
@@ -7560,56 +7583,56 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
 static void ptxk__flash_copy_rows(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar,
                                   ptx_val position, uint32_t row_bytes) {
-    int all = l->pass * f->chunks == 32, odd = f->row_vecs % 2 != 0;
+    int all_lanes = l->pass_rows * f->chunks == 32, is_odd = f->row_vecs % 2 != 0;
     uint32_t i;
-    ptx_val j, row, from, to, p, q, exists, real, some = l->copies, pass_bytes = {0};
-    real = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros after an odd number of chunks */
-    exists = ptx_op1(k, PTX_NOT, 0, real);
-    if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass));
-    if (f->page_size) pass_bytes = ptx_u64(l->pass * ptxk__flash_layout_bytes(f, 1));
+    ptx_val j, row, from, to, p, q, exists, in_row, copies = l->copies, pass_bytes = {0};
+    in_row = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros after an odd number of chunks */
+    exists = ptx_op1(k, PTX_NOT, 0, in_row);
+    if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass_rows));
+    if (f->page_size) pass_bytes = ptx_u64(l->pass_rows * ptxk__flash_layout_bytes(f, 1));
     j = ptx_for(k, ptx_u32(0), ptx_u32(8), ptx_u32(1));
-    from = ptxk__flash_shuffle(k, l->offset, j);
+    from = ptxk__flash_shuffle(k, l->piece_offset, j);
     row = ptx_cvt(k, PTX_U64, l->row);
     from = ptx_mad(k, row, row_bytes ? ptx_u64(row_bytes) : w->row_bytes, from);
     from = ptx_ptr_add(k, w->base[which], from, 1);
     from = ptx_ptr_add(k, from, l->chunk, 16);
-    to = ptx_ptr_add(k, slot, l->to, 1);
-    to = ptx_ptr_add(k, to, j, f->piece);
+    to = ptx_ptr_add(k, slot, l->chunk_offset, 1);
+    to = ptx_ptr_add(k, to, j, f->piece_bytes);
     if (!row_bytes) {
-        real = ptxk__flash_piece_exists(k, f, l, j, real);
+        in_row = ptxk__flash_piece_exists(k, f, l, j, in_row);
         row = ptx_mad(k, j, ptx_u32(f->piece_keys), l->row);
         row = ptx_add(k, position, ptx_as(row, PTX_S32));
     }
-    for (i = 0; i < f->piece_keys; i += l->pass) {
-        ptx_val place = ptx_off(to, (int64_t)(i * f->chunks * 16));
+    for (i = 0; i < f->piece_keys; i += l->pass_rows) {
+        ptx_val target = ptx_off(to, (int64_t)(i * f->chunks * 16));
         if (row_bytes) {
             ptx_val source = ptx_off(from, (int64_t)(i * row_bytes));
-            if (!all) ptx_guard(k, some);
-            if (odd)
-                ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, place, source, ptx_imm(16), exists);
+            if (!all_lanes) ptx_guard(k, copies);
+            if (is_odd)
+                ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, target, source, ptx_imm(16), exists);
             else
-                ptx_cp_async_16(k, place, source);
+                ptx_cp_async_16(k, target, source);
             continue;
         }
-        if (i) row = ptx_add(k, row, ptx_s32(l->pass));
+        if (i) row = ptx_add(k, row, ptx_s32(l->pass_rows));
         if (i) from = ptx_ptr_add(k, from, pass_bytes, 1);
-        p = ptx_setp(k, PTX_LT, row, l->stop);
-        exists = ptx_and(k, p, real);
+        p = ptx_setp(k, PTX_LT, row, l->cached_end);
+        exists = ptx_and(k, p, in_row);
         if (f->window) {
             q = ptx_setp(k, PTX_GE, row, w->first);
             exists = ptx_and(k, exists, q);
         }
-        if (f->fresh_type) {
+        if (f->append_type) {
             q = ptx_setp(k, PTX_GE, row, w->end);
-            some = ptx_or(k, p, q);
-            if (!all) some = ptx_and(k, some, l->copies);
+            copies = ptx_or(k, p, q);
+            if (!all_lanes) copies = ptx_and(k, copies, l->copies);
         }
         exists = ptx_op1(k, PTX_NOT, 0, exists);
-        if (f->fresh_type || !all) ptx_guard(k, some);
-        ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, place, from, ptx_imm(16), exists);
+        if (f->append_type || !all_lanes) ptx_guard(k, copies);
+        ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, target, from, ptx_imm(16), exists);
     }
     ptx_end(k);
-    if (f->fresh_type && !row_bytes) ptxk__flash_append(k, f, w, l, which, slot, position);
+    if (f->append_type && !row_bytes) ptxk__flash_append(k, f, w, l, which, slot, position);
     ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
     ptxk__flash_arrive(k, w->lane, bar);
 }
@@ -7634,11 +7657,11 @@ static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptx
         if (j && !f->page_size) {
             at = ptx_off(at, (int64_t)bytes);
         } else {
-            at = ptxk__flash_shuffle(k, l->offset, ptx_u32(j));
+            at = ptxk__flash_shuffle(k, l->piece_offset, ptx_u32(j));
             at = ptx_ptr_add(k, w->base[which], at, 1);
         }
         ptx_guard(k, p);
-        ptx_bulk_load(k, ptx_off(slot, (int64_t)(j * f->piece)), at, ptx_u32(bytes), bar);
+        ptx_bulk_load(k, ptx_off(slot, (int64_t)(j * f->piece_bytes)), at, ptx_u32(bytes), bar);
     }
 }
 
@@ -7653,7 +7676,7 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     if (f->factor_row) ptxk__flash_copy_factors(k, f, w, l, which, slot, position);
     for (layout = 1; layout <= layouts; layout++) {
         row_bytes = ptxk__flash_layout_bytes(f, layout);
-        p = ptx_setp(k, PTX_EQ, l->kind, ptx_u32(layout));
+        p = ptx_setp(k, PTX_EQ, l->step_layout, ptx_u32(layout));
         ptx_if(k, p);
         if (bulk && row_bytes == f->row_bytes && row_bytes == 16 * f->chunks)
             ptxk__flash_copy_bulk(k, f, w, l, which, slot, bar);
@@ -7670,54 +7693,56 @@ static void ptxk__flash_loader_set(ptx_kernel *k, const ptxk__flash *f, const pt
                                    ptxk__flash_loader *l) {
     uint32_t i;
     ptx_val p;
-    for (l->pass = 1; 2 * l->pass * f->chunks <= 32 && l->pass < f->piece_keys;) l->pass *= 2;
+    for (l->pass_rows = 1; 2 * l->pass_rows * f->chunks <= 32 && l->pass_rows < f->piece_keys;)
+        l->pass_rows *= 2;
     l->chunk = ptx_rem(k, w->lane, ptx_u32(f->chunks));
     l->row = ptx_div(k, w->lane, ptx_u32(f->chunks));
-    if (l->pass * f->chunks < 32) l->copies = ptx_setp(k, PTX_LT, w->lane, ptx_u32(l->pass * f->chunks));
-    l->to = ptx_mad(k, l->row, ptx_u32(f->chunks), l->chunk);
-    l->to = ptx_mul(k, l->to, ptx_u32(16));
-    l->piece = ptx_and(k, w->lane, ptx_u32(7));
-    l->piece = ptx_mul(k, l->piece, ptx_u32(f->piece_keys));
-    l->stop = w->end;
-    if (f->fresh_type) {
-        l->stop = ptx_sub(k, w->length, ptx_s32(f->queries));
-        l->stop = ptx_min(k, l->stop, w->end);
+    if (l->pass_rows * f->chunks < 32)
+        l->copies = ptx_setp(k, PTX_LT, w->lane, ptx_u32(l->pass_rows * f->chunks));
+    l->chunk_offset = ptx_mad(k, l->row, ptx_u32(f->chunks), l->chunk);
+    l->chunk_offset = ptx_mul(k, l->chunk_offset, ptx_u32(16));
+    l->piece_key = ptx_and(k, w->lane, ptx_u32(7));
+    l->piece_key = ptx_mul(k, l->piece_key, ptx_u32(f->piece_keys));
+    l->cached_end = w->end;
+    if (f->append_type) {
+        l->cached_end = ptx_sub(k, w->length, ptx_s32(f->queries));
+        l->cached_end = ptx_min(k, l->cached_end, w->end);
     }
-    l->layout = ptx_u32(f->page_size != 0);
+    l->whole_layout = ptx_u32(f->page_size != 0);
     for (i = f->page_size ? 0 : 2; i > 0; i--) {
         p = ptx_setp(k, PTX_EQ, w->row_bytes, ptx_u64(ptxk__flash_layout_bytes(f, i)));
-        l->layout = ptx_selp(k, ptx_u32(i), l->layout, p);
+        l->whole_layout = ptx_selp(k, ptx_u32(i), l->whole_layout, p);
     }
 }
 
 /* Sets the first step's pieces. */
 static void ptxk__flash_loader_begin(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                      const ptxk__flash_loader *l) {
-    ptx_val p, at = ptx_add(k, ptx_as(w->begin, PTX_U32), l->piece);
+    ptx_val p, at = ptx_add(k, ptx_as(w->begin, PTX_U32), l->piece_key);
     if (f->page_size) {
         p = ptx_setp(k, PTX_LT, ptx_as(at, PTX_S32), w->end);
         at = ptx_shr(k, at, ptx_u32(f->page_shift));
         at = ptx_ptr_add(k, w->table, at, 4);
         at = ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(0));
-        ptx_set(k, l->page, at);
+        ptx_set(k, l->next_page, at);
     } else {
         at = ptx_cvt(k, PTX_U64, at);
         at = ptx_mul(k, at, w->row_bytes);
-        ptx_set(k, l->next, at);
+        ptx_set(k, l->next_offset, at);
     }
 }
 
 /* Body and end of a loop that the caller opens: copies K and V of the next step, or leaves after the last. */
 static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s, ptxk__flash_loader *l, int waits) {
-    ptx_val position = ptx_get(k, l->here), p;
+    ptx_val position = ptx_get(k, l->next_key), p;
     int i;
     p = ptx_setp(k, PTX_LT, position, w->end);
     ptx_while(k, p);
     ptxk__flash_locate_step(k, f, w, l, position);
     for (i = 0; i < 2; i++) ptxk__flash_copy(k, f, w, s, l, i, position, waits);
     position = ptx_add(k, position, ptx_s32(f->keys));
-    ptx_set(k, l->here, position);
+    ptx_set(k, l->next_key, position);
     ptx_end(k);
 }
 
@@ -7732,140 +7757,145 @@ static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptx
 static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                               ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
-    int32_t goal = f->type == PTX_F16 ? 14 : -9;
-    double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
-    uint32_t per = ptxk__flash_q_elements(f), turns = ptxk__ceil_div(ptxk__flash_columns(f), PTXK__WARPS), n,
+    int32_t goal_exponent = f->type == PTX_F16 ? 14 : -9;
+    double smallest = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
+    uint32_t per = ptxk__flash_q_elements(f), rounds = ptxk__ceil_div(ptxk__flash_columns(f), PTXK__WARPS), n,
              i, e, h, j, pass, count, vecs, steps = ptxk__flash_row_steps(f), term_bytes;
-    ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
-        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1), busy = {0};
-    ptxk__tile_form(&t, PTXK__WARPS * turns, f->d * 2, 2, 32);
+    ptx_val p, column[8], row, chunk, temp, x[8][8], first_term[8], words[8][3][4], widened[2], largest, up,
+        column_factor[8], to, stores_factor[8], offset[8][2], stores_chunk[8][2], factors,
+        k_factor = ptx_f32(1), computes = {0};
+    ptxk__tile_form(&t, PTXK__WARPS * rounds, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
     count = vecs * per; /* elements of a lane */
     if (f->cache == PTX_E4M3) {
-        k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors(0), w->kv_head);
+        k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(0), w->kv_head);
         k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
     }
-    for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
+    for (n = 0; n < rounds; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
-        busy = ptx_setp(k, PTX_LT, w->warp, ptx_u32(PTXK__WARPS)); /* not the loader */
-        p = ptx_and(k, p, busy);
+        computes = ptx_setp(k, PTX_LT, w->warp, ptx_u32(PTXK__WARPS)); /* not the loader */
+        p = ptx_and(k, p, computes);
         p = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (i = 0; i < vecs; i++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * i));
-            here = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
-            here = ptx_and(k, p, here);
-            ptxk__flash_load_q(k, f, w, here, column[n], row, x[n] + i * per);
+            temp = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
+            temp = ptx_and(k, p, temp);
+            ptxk__flash_load_q(k, f, w, temp, column[n], row, x[n] + i * per);
         }
-        for (e = 0; e < count && f->bytes && ptxk__flash_pairs_across(k, f); e += 4) {
+        for (e = 0; e < count && f->is_byte_cache && ptxk__flash_pairs_alternate(k, f); e += 4) {
             up = x[n][e + 1];
             x[n][e + 1] = x[n][e + 2];
             x[n][e + 2] = up;
         }
     }
-    for (n = 0; n < turns; n++) {
-        most = ptx_f32(0);
+    for (n = 0; n < rounds; n++) {
+        largest = ptx_f32(0);
         for (e = 0; e < count; e++) {
             up = ptx_abs(k, x[n][e]);
-            most = e ? ptx_max(k, most, up) : up;
+            largest = e ? ptx_max(k, largest, up) : up;
         }
-        most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
-        size[n] = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
-        size[n] = ptx_max(k, size[n], ptx_u32(27));
-        size[n] = ptx_min(k, size[n], ptx_u32((uint32_t)(goal < 0 ? 253 + goal : 254))); /* or `up` is 0 */
-        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal)), size[n]);
+        largest = ptxk_warp_reduce(k, PTX_MAX, largest, 1, 32);
+        column_factor[n] = ptx_shr(k, ptx_as(largest, PTX_U32), ptx_u32(23)); /* the exponent */
+        column_factor[n] = ptx_max(k, column_factor[n], ptx_u32(27));
+        column_factor[n] = /* at most so much that `up` is not 0 */
+            ptx_min(k, column_factor[n],
+                    ptx_u32((uint32_t)(goal_exponent < 0 ? 253 + goal_exponent : 254)));
+        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal_exponent)), column_factor[n]);
         up = ptx_shl(k, up, ptx_u32(23));
         up = ptx_as(up, PTX_F32);
         for (e = 0; e < count; e++) {
             p = ptx_setp(k, PTX_NE, x[n][e], ptx_f32(0));
             if (f->scale < 0) x[n][e] = ptx_neg(k, x[n][e]);
-            first[e] = ptx_copysign(k, x[n][e], ptx_f32(least));
+            first_term[e] = ptx_copysign(k, x[n][e], ptx_f32(smallest));
             x[n][e] = ptx_mul(k, x[n][e], up);
-            here = ptx_abs(k, x[n][e]);
-            here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
-            p = ptx_and(k, p, here);
-            first[e] = ptx_selp(k, first[e], x[n][e], p); /* only 0 becomes 0 */
+            temp = ptx_abs(k, x[n][e]);
+            temp = ptx_setp(k, PTX_LT, temp, ptx_f32(smallest));
+            p = ptx_and(k, p, temp);
+            first_term[e] = ptx_selp(k, first_term[e], x[n][e], p); /* only 0 becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
-            ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
+            ptxk_narrow(k, f->type, count, i ? x[n] : first_term, words[n][i]);
             if (i + 1 == f->terms) break;
             for (e = 0; e < count; e++) { /* an infinite or NaN element has no rest */
-                if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
-                up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], back[e % 2]);
-                if (f->type == PTX_F16) up = ptx_op2(k, PTX_MUL, PTX_RN, up, ptx_f32(1 / PTXK__REST));
-                here = ptx_abs(k, x[n][e]);
-                here = ptx_setp(k, PTX_LE, here, ptx_f32(FLT_MAX));
-                x[n][e] = ptx_selp(k, up, ptx_f32(0), here);
+                if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], widened);
+                up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], widened[e % 2]);
+                if (f->type == PTX_F16)
+                    up = ptx_op2(k, PTX_MUL, PTX_RN, up, ptx_f32(1 / PTXK__SECOND_TERM_FACTOR));
+                temp = ptx_abs(k, x[n][e]);
+                temp = ptx_setp(k, PTX_LE, temp, ptx_f32(FLT_MAX));
+                x[n][e] = ptx_selp(k, up, ptx_f32(0), temp);
             }
         }
-        size[n] = goal < 0 ? ptx_add(k, size[n], ptx_u32((uint32_t)-goal))
-                           : ptx_sub(k, size[n], ptx_u32((uint32_t)goal));
-        size[n] = ptx_shl(k, size[n], ptx_u32(23));
-        size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
-                          ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
-        if (f->cache == PTX_E4M3) size[n] = ptx_mul(k, size[n], k_factor);
-        size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
-        size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
+        column_factor[n] = goal_exponent < 0 ? ptx_add(k, column_factor[n], ptx_u32((uint32_t)-goal_exponent))
+                                             : ptx_sub(k, column_factor[n], ptx_u32((uint32_t)goal_exponent));
+        column_factor[n] = ptx_shl(k, column_factor[n], ptx_u32(23));
+        column_factor[n] = ptx_mul(k, ptx_as(column_factor[n], PTX_F32),
+                                   ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
+        if (f->cache == PTX_E4M3) column_factor[n] = ptx_mul(k, column_factor[n], k_factor);
+        /* Not 0, not infinite: see ptxk__flash_exponents. */
+        column_factor[n] = ptx_max(k, column_factor[n], ptx_f32(1e-37));
+        column_factor[n] = ptx_min(k, column_factor[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
-        p = ptx_and(k, p, busy);
-        inside[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
+        p = ptx_and(k, p, computes);
+        stores_factor[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (h = 0; h < vecs; h++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
-            p = ptx_and(k, p, busy);
-            there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
-            if (f->bytes) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
+            p = ptx_and(k, p, computes);
+            stores_chunk[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
+            if (f->is_byte_cache) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
                 chunk = ptx_div(k, row, ptx_u32(16 / per));
                 chunk = ptx_mul(k, chunk, ptx_u32(2));
                 row = ptx_and(k, row, ptx_u32(16 / per - 1));
                 to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
-                place[n][h] = ptx_mad(k, row, ptx_u32(per), to);
+                offset[n][h] = ptx_mad(k, row, ptx_u32(per), to);
                 continue;
             }
             chunk = ptx_div(k, row, ptx_u32(8 / per));
             row = ptx_and(k, row, ptx_u32(8 / per - 1));
             to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
-            place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
+            offset[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
-        for (n = 0; n < turns; n++) {
+    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &temp); pass++)
+        for (n = 0; n < rounds; n++) {
             for (h = 0; h < vecs; h++) {
-                to = ptx_ptr_add(k, here, place[n][h], 1);
-                for (i = 0; i < 2 * f->terms && f->bytes; i++) {
+                to = ptx_ptr_add(k, temp, offset[n][h], 1);
+                for (i = 0; i < 2 * f->terms && f->is_byte_cache; i++) {
                     const ptx_val *from = words[n][i / 2] + h * per / 2;
-                    ptx_val pair[2], at = i % 2 ? ptx_xor(k, place[n][h], ptx_u32(16)) : place[n][h];
-                    at = ptx_ptr_add(k, here, at, 1);
+                    ptx_val pair[2], at = i % 2 ? ptx_xor(k, offset[n][h], ptx_u32(16)) : offset[n][h];
+                    at = ptx_ptr_add(k, temp, at, 1);
                     pair[0] = from[i % 2];
                     pair[1] = from[per / 4 * 2 - 2 + i % 2];
-                    ptx_guard(k, there[n][h]);
+                    ptx_guard(k, stores_chunk[n][h]);
                     if (per == 4)
                         ptx_st(k, PTX_B32, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair[0]);
                     else
                         ptx_st_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair);
                 }
-                for (i = 0; i < f->terms && !f->bytes; i++) {
-                    ptx_guard(k, there[n][h]);
+                for (i = 0; i < f->terms && !f->is_byte_cache; i++) {
+                    ptx_guard(k, stores_chunk[n][h]);
                     ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(i * term_bytes)),
                                words[n][i] + h * per / 2);
                 }
             }
-            to = ptx_ptr_add(k, here, column[n], 4);
-            ptx_guard(k, inside[n]);
-            ptx_st(k, PTX_F32, ptx_at(to, (int64_t)(f->terms * term_bytes)), size[n]);
+            to = ptx_ptr_add(k, temp, column[n], 4);
+            ptx_guard(k, stores_factor[n]);
+            ptx_st(k, PTX_F32, ptx_at(to, (int64_t)(f->terms * term_bytes)), column_factor[n]);
         }
     factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
-    for (n = 0; n < f->nt; n++) {
-        here = ptx_and(k, w->lane, ptx_u32(3));
-        if (n) here = ptx_add(k, here, ptx_u32(4 * n));
-        if (8 * n + 8 > PTXK__WARPS * turns) here = ptx_min(k, here, ptx_u32(PTXK__WARPS / 2 * turns - 1));
-        here = ptx_ptr_add(k, factors, here, 8);
-        ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, 0), s->factor[n]);
+    for (n = 0; n < f->column_tiles; n++) {
+        temp = ptx_and(k, w->lane, ptx_u32(3));
+        if (n) temp = ptx_add(k, temp, ptx_u32(4 * n));
+        if (8 * n + 8 > PTXK__WARPS * rounds) temp = ptx_min(k, temp, ptx_u32(PTXK__WARPS / 2 * rounds - 1));
+        temp = ptx_ptr_add(k, factors, temp, 8);
+        ptx_ld_vec(k, PTX_F32, 2, ptx_at(temp, 0), s->factor[n]);
         for (j = 0; j < 2; j++) s->inverse[n][j] = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, s->factor[n][j]);
         row = ptx_and(k, w->lane, ptx_u32(7));
         if (n) row = ptx_add(k, row, ptx_u32(8 * n));
-        if (8 * n + 8 > PTXK__WARPS * turns) row = ptx_min(k, row, ptx_u32(PTXK__WARPS * turns - 1));
+        if (8 * n + 8 > PTXK__WARPS * rounds) row = ptx_min(k, row, ptx_u32(PTXK__WARPS * rounds - 1));
         for (j = 0; j < steps; j += 2) {
             uint32_t pair = j + 1 < steps ? 2 : 1;
             ptx_val regs[4];
@@ -7875,8 +7905,8 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             to = ptxk__tile_chunk_offset(k, &t, row, chunk);
             to = ptx_ptr_add(k, stage, to, 1);
             for (i = 0; i < f->terms; i++) {
-                here = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
-                ptx_ldmatrix(k, 2 * pair, here, regs);
+                temp = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
+                ptx_ldmatrix(k, 2 * pair, temp, regs);
                 for (e = 0; e < 2 * pair; e++) s->q[i][n][j + e / 2][e % 2] = regs[e];
             }
         }
@@ -7889,17 +7919,17 @@ static ptx_val ptxk__flash_chunk_address(const ptxk__flash *f, ptx_val at, uint3
     return ptx_off(at, (int64_t)(mt * 2 * f->chunks * 16 + j * 32));
 }
 
-/* Adds the scores of a step, kt 16-key tiles by nt 8-column tiles. Keeps two sums: of q's first term, and of
-   the others, which are small. */
+/* Adds the scores of a step, key_tiles 16-key tiles by column_tiles 8-column tiles. Keeps two sums: of q's
+   first term, and of the others, which are small. */
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
     ptx_val keys[4];
-    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
+    ptx_val at = ptx_ptr_add(k, slot, s->k_offset, 1);
     for (j = 0; j < ptxk__flash_row_steps(f); j++) {
-        for (mt = 0; mt < f->kt; mt++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             ptx_ldmatrix(k, 4, ptxk__flash_chunk_address(f, at, mt, j), keys);
-            for (n = 0; n < f->nt; n++)
+            for (n = 0; n < f->column_tiles; n++)
                 for (i = 0; i < f->terms; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, score[mt][n][i > 0], keys,
                             s->q[i][n][j], score[mt][n][i > 0]);
@@ -7924,26 +7954,27 @@ static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const 
                                      const ptxk__flash_mma_state *s, ptx_val slot,
                                      ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
-    ptx_val words[4], keys[2][4], pair[2], factor[4][2][2], now[2], row, part[2][4], zero = ptx_f32(0);
-    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1), factors = slot;
+    ptx_val words[4], keys[2][4], pair[2], factor[4][2][2], block_factor[2], row, part[2][4],
+        zero = ptx_f32(0);
+    ptx_val at = ptx_ptr_add(k, slot, s->k_offset, 1), factors = slot;
     if (f->factor_row) {
         zero = ptx_mov(k, zero);
         row = ptx_shr(k, w->lane, ptx_u32(2));
-        factors = ptxk__flash_factors_of_row(k, f, slot, row, s->first);
+        factors = ptxk__flash_factors_address(k, f, slot, row, s->first_key);
     }
     for (j = 0; 2 * j < steps; j++) {
-        for (mt = 0; mt < f->kt; mt++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             ptx_ldmatrix(k, 4, ptxk__flash_chunk_address(f, at, mt, j), words);
             for (i = 0; i < 4; i++) {
-                ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_across(k, f), words[i], pair);
+                ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_alternate(k, f), words[i], pair);
                 keys[i / 2][i % 2] = pair[0];
                 keys[i / 2][i % 2 + 2] = pair[1];
             }
             for (h = 0; h < 2 && f->factor_row; h++) {
                 ptxk__flash_load_factors(k, f, factors, (2 * mt + h) * f->factor_row, j, factor[mt][h]);
-                now[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
+                block_factor[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
             }
-            for (n = 0; n < f->nt; n++) {
+            for (n = 0; n < f->column_tiles; n++) {
                 for (e = 0; e < 4; e++)
                     for (h = 0; h < 2; h++) part[h][e] = f->factor_row ? zero : score[mt][n][h][e];
                 for (h = 0; h < 2 && 2 * j + h < steps; h++)
@@ -7953,8 +7984,9 @@ static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const 
                 for (e = 0; e < 4; e++) {
                     for (h = 0; h < f->terms && !f->factor_row; h++) score[mt][n][h][e] = part[h][e];
                     if (!f->factor_row) continue;
-                    if (f->terms > 1) part[0][e] = ptx_fma(k, part[1][e], ptx_f32(PTXK__REST), part[0][e]);
-                    score[mt][n][0][e] = ptx_fma(k, part[0][e], now[e / 2], score[mt][n][0][e]);
+                    if (f->terms > 1)
+                        part[0][e] = ptx_fma(k, part[1][e], ptx_f32(PTXK__SECOND_TERM_FACTOR), part[0][e]);
+                    score[mt][n][0][e] = ptx_fma(k, part[0][e], block_factor[e / 2], score[mt][n][0][e]);
                 }
             }
         }
@@ -7979,15 +8011,15 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
     uint32_t mt, n, j, h, e, capped = f->cap > 0;
     ptx_val p = ptx_f32(0), q, v[4][4][4], most, old, shrink, limit;
     int first = 1;
-    for (n = 0; n < f->nt; n++) {
+    for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
-            for (mt = 0; mt < f->kt; mt++) {
+            for (mt = 0; mt < f->key_tiles; mt++) {
                 for (h = 0; h < 2; h++) {
                     v[mt][n][2 * h + j] = ptx_get(k, x[mt][n][2 * h + j]);
                     most = mt || h ? ptx_op2(k, PTX_MAX, PTX_NAN, most, v[mt][n][2 * h + j]) : v[mt][n][j];
                 }
             }
-            limit = ptx_get(k, s->limit[n][j]);
+            limit = ptx_get(k, s->rescale_above[n][j]);
             q = ptx_setp(k, PTX_LE, most, limit);
             p = first ? q : ptx_and(k, p, q);
             first = 0;
@@ -7996,11 +8028,11 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
     p = ptx_op2(k, PTX_VOTE_ALL, 0, p, ptx_u32(0xffffffffu));
     p = ptx_warp_uniform(k, p);
     ptx_if(k, p);
-    for (n = 0; n < f->nt; n++) {
+    for (n = 0; n < f->column_tiles; n++) {
         for (e = 0; e < 4; e++) {
             old = ptx_get(k, s->soft[n][e % 2].most);
             old = ptx_neg(k, old);
-            for (mt = 0; mt < f->kt; mt++) {
+            for (mt = 0; mt < f->key_tiles; mt++) {
                 most =
                     capped ? ptx_add(k, v[mt][n][e], old) : ptx_fma(k, v[mt][n][e], s->factor[n][e % 2], old);
                 ptx_set(k, x[mt][n][e], most);
@@ -8008,10 +8040,10 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
         }
     }
     ptx_else(k);
-    for (n = 0; n < f->nt; n++) {
+    for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
             most = ptx_f32(-FLT_MAX);
-            for (mt = 0; mt < f->kt; mt++) {
+            for (mt = 0; mt < f->key_tiles; mt++) {
                 for (e = j; e < 4; e += 2) {
                     if (f->terms > 1)
                         v[mt][n][e] = ptxk__flash_repair_infinite(k, f, score[mt][n][0][e], v[mt][n][e]);
@@ -8033,8 +8065,8 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                 q = ptx_setp(k, PTX_LE, q, ptx_f32(65536));
                 limit = ptx_selp(k, limit, ptx_f32(-FLT_MAX), q);
             }
-            ptx_set(k, s->limit[n][j], limit);
-            for (mt = 0; mt < f->kt; mt++)
+            ptx_set(k, s->rescale_above[n][j], limit);
+            for (mt = 0; mt < f->key_tiles; mt++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_op2(k, PTX_SUB, PTX_RN, v[mt][n][e], most);
                     if (f->type != PTX_F16) /* rounding loses the bias beside very large scores */
@@ -8060,14 +8092,14 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     column = ptx_and(k, w->lane, ptx_u32(3));
     column = ptx_mad(k, column, ptx_u32(2), w->first_column);
     row = ptx_shr(k, w->lane, ptx_u32(2));
-    row = ptx_mad(k, row, ptx_u32(f->piece_keys), s->first);
+    row = ptx_mad(k, row, ptx_u32(f->piece_keys), s->first_key);
     row = ptx_add(k, ptx_as(row, PTX_S32), position);
-    for (mt = 0; mt < f->kt; mt++) {
-        for (n = 0; n < f->nt; n++) {
+    for (mt = 0; mt < f->key_tiles; mt++) {
+        for (n = 0; n < f->column_tiles; n++) {
             for (e = 0; e < 4; e++) {
-                ptx_val mine = ptx_add(k, column, ptx_u32(8 * n + e % 2));
+                ptx_val tile_column = ptx_add(k, column, ptx_u32(8 * n + e % 2));
                 at = ptx_add(k, row, ptx_s32(2 * mt + e / 2));
-                visible = ptxk__flash_is_visible(k, f, w, mine, at);
+                visible = ptxk__flash_is_visible(k, f, w, tile_column, at);
                 score = ptx_get(k, x[mt][n][e]);
                 score = ptx_selp(k, score, ptx_f32(-INFINITY), visible);
                 ptx_set(k, x[mt][n][e], score);
@@ -8082,9 +8114,9 @@ static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const 
                                      ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
     ptx_type packed = f->type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
     uint32_t mt, n, e, h;
-    ptx_val p[4], total, word, back[2], rest[2];
-    for (n = 0; n < f->nt; n++) {
-        for (mt = 0; mt < f->kt; mt++) {
+    ptx_val p[4], total, word, widened[2], rest[2];
+    for (n = 0; n < f->column_tiles; n++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             for (e = 0; e < 4; e++) {
                 p[e] = ptx_get(k, x[mt][n][e]);
                 p[e] = ptx_op1(k, PTX_EX2, PTX_FTZ, p[e]);
@@ -8096,8 +8128,8 @@ static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const 
                 word = ptx_cvt_pair(k, packed, p[2 * h + 1], p[2 * h]);
                 word = ptx_as(word, PTX_B32);
                 weight[mt][n][0][h] = ptx_op1(k, PTX_MOVMATRIX, 0, word);
-                ptxk__widen_word(k, f->type, word, back);
-                for (e = 0; e < 2; e++) rest[e] = ptx_op2(k, PTX_SUB, PTX_RN, p[2 * h + e], back[e]);
+                ptxk__widen_word(k, f->type, word, widened);
+                for (e = 0; e < 2; e++) rest[e] = ptx_op2(k, PTX_SUB, PTX_RN, p[2 * h + e], widened[e]);
                 word = ptx_cvt_pair(k, packed, rest[1], rest[0]);
                 word = ptx_as(word, PTX_B32);
                 weight[mt][n][1][h] = ptx_op1(k, PTX_MOVMATRIX, 0, word);
@@ -8111,11 +8143,11 @@ static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const pt
                                    ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
     ptx_val values[4], sum[4];
-    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
+    ptx_val at = ptx_ptr_add(k, slot, s->v_offset, 1);
     for (j = 0; j < ptxk__flash_row_steps(f); j++) {
-        for (mt = 0; mt < f->kt; mt++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             ptx_ldmatrix_trans(k, 4, ptxk__flash_chunk_address(f, at, mt, j), values);
-            for (n = 0; n < f->nt; n++) {
+            for (n = 0; n < f->column_tiles; n++) {
                 const ptx_var *to = s->sum[j][n];
                 for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
                 for (i = 0; i < 2; i++)
@@ -8133,34 +8165,34 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
                                          const ptxk__flash_mma_state *s, ptx_val slot,
                                          ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
-    ptx_val words[4], values[2][4], pair[2], factor[4][4][2], now[2] = {{0}, {0}}, row, sum[4];
-    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1), factors = slot;
+    ptx_val words[4], values[2][4], pair[2], factor[4][4][2], block_factor[2] = {{0}, {0}}, row, sum[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->v_offset, 1), factors = slot;
     if (f->factor_row) {
         row = ptx_and(k, w->lane, ptx_u32(3));
         row = ptx_mul(k, row, ptx_u32(2));
-        factors = ptxk__flash_factors_of_row(k, f, slot, row, s->first);
+        factors = ptxk__flash_factors_address(k, f, slot, row, s->first_key);
     }
     for (j = 0; 2 * j < steps; j++) {
-        for (mt = 0; mt < f->kt; mt++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             ptx_ldmatrix_trans(k, 4, ptxk__flash_chunk_address(f, at, mt, j), words);
             for (i = 0; i < 4 && f->factor_row; i++) { /* keys 2 t and 2 t + 1, and those 8 further on */
                 ptxk__flash_load_factors(k, f, factors,
-                                         (2 * mt + i / 2) * f->factor_row + i % 2 * f->factor_piece, j,
+                                         (2 * mt + i / 2) * f->factor_row + i % 2 * f->factor_piece_bytes, j,
                                          factor[mt][i]);
                 pair[i % 2] = factor[mt][i][j % 2];
-                if (i % 2) now[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
+                if (i % 2) block_factor[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
             }
             for (i = 0; i < 4; i++) {
                 ptxk__widen_bytes(k, f->cache, 1, words[i], pair);
                 for (e = 0; e < 2 && f->factor_row; e++) {
-                    pair[e] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(pair[e], PTX_F16X2), now[i / 2]);
+                    pair[e] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(pair[e], PTX_F16X2), block_factor[i / 2]);
                     pair[e] = ptx_as(pair[e], PTX_B32);
                 }
                 values[i % 2][i / 2 * 2] = pair[0];
                 values[i % 2][i / 2 * 2 + 1] = pair[1];
             }
             for (h = 0; h < 2 && 2 * j + h < steps; h++)
-                for (n = 0; n < f->nt; n++) {
+                for (n = 0; n < f->column_tiles; n++) {
                     const ptx_var *to = s->sum[2 * j + h][n];
                     for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
                     for (i = 0; i < 2; i++)
@@ -8177,9 +8209,9 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
 static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
-    ptx_val poison, total[4][2], pair[2], here, column, row, p, x;
-    poison = ptx_ld(k, PTX_F32, ptx_at(s->bars, (int64_t)(16 * f->ring)));
-    for (n = 0; n < f->nt; n++) {
+    ptx_val poison, total[4][2], pair[2], address, column, row, p, x;
+    poison = ptx_ld(k, PTX_F32, ptx_at(s->bars, (int64_t)(16 * f->ring_items)));
+    for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
             total[n][j] = ptx_get(k, s->soft[n][j].total);
             total[n][j] = ptx_add(k, total[n][j], poison);
@@ -8188,33 +8220,33 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     }
     column = ptx_and(k, w->lane, ptx_u32(3));
     row = ptx_shr(k, w->lane, ptx_u32(2));
-    here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
-    here = ptx_ptr_add(k, here, column, 2 * f->pitch * 4);
-    here = ptx_ptr_add(k, here, row, f->bytes ? 8 : 4);
+    address = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
+    address = ptx_ptr_add(k, address, column, 2 * f->pitch * 4);
+    address = ptx_ptr_add(k, address, row, f->is_byte_cache ? 8 : 4);
     for (h = 0; h < dims / 16; h++)
-        for (n = 0; n < f->nt; n++)
+        for (n = 0; n < f->column_tiles; n++)
             for (e = 0; e < 4; e++) {
                 int64_t at = (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h) * 4);
                 x = ptx_get(k, s->sum[h][n][e]);
-                if (!f->bytes) {
-                    ptx_st(k, PTX_F32, ptx_at(here, at + e / 2 * 32), x);
+                if (!f->is_byte_cache) {
+                    ptx_st(k, PTX_F32, ptx_at(address, at + e / 2 * 32), x);
                 } else if (e < 2) { /* two adjacent dimensions */
                     pair[0] = x;
                     pair[1] = ptx_get(k, s->sum[h][n][e + 2]);
-                    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, at), pair);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(address, at), pair);
                 }
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
     {
-        here = ptx_ptr_add(k, w->shared, w->warp, f->tile * 8);
-        here = ptx_ptr_add(k, here, column, 16);
-        for (n = 0; n < f->nt; n++)
+        address = ptx_ptr_add(k, w->shared, w->warp, f->tile * 8);
+        address = ptx_ptr_add(k, address, column, 16);
+        for (n = 0; n < f->column_tiles; n++)
             for (j = 0; j < 2; j++) {
                 pair[0] = ptx_get(k, s->soft[n][j].most);
                 pair[1] = total[n][j];
-                ptx_st_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + (8 * n + j) * 8)),
-                           pair);
+                ptx_st_vec(k, PTX_F32, 2,
+                           ptx_at(address, (int64_t)(ptxk__flash_state_offset(f) + (8 * n + j) * 8)), pair);
             }
     }
     ptx_end(k);
@@ -8227,22 +8259,22 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     uint32_t n, mt, e;
     ptx_val slot, bar, parity, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
-    for (mt = 0; mt < f->kt; mt++)
-        for (n = 0; n < f->nt; n++)
+    for (mt = 0; mt < f->key_tiles; mt++)
+        for (n = 0; n < f->column_tiles; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     slot = ptxk__flash_next_item(k, f, s, &bar, &parity);
     ptxk__flash_wait(k, bar, parity);
-    if (f->bytes)
+    if (f->is_byte_cache)
         ptxk__flash_scores_bytes(k, f, w, s, slot, score);
     else
         ptxk__flash_scores(k, f, s, slot, score);
     ptxk__flash_arrive(k, w->lane, ptx_off(bar, 8));
-    for (mt = 0; mt < f->kt; mt++)
-        for (n = 0; n < f->nt; n++)
+    for (mt = 0; mt < f->key_tiles; mt++)
+        for (n = 0; n < f->column_tiles; n++)
             for (e = 0; e < 4; e++) {
                 ptx_val v = score[mt][n][0][e];
                 if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
-                    v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
+                    v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__SECOND_TERM_FACTOR), v);
                 else if (f->terms > 1 && !f->factor_row)
                     v = ptx_add(k, v, score[mt][n][1][e]);
                 if (f->cap > 0) {
@@ -8260,7 +8292,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     ptxk__flash_pack_weights(k, f, s, x, weight);
     slot = ptxk__flash_next_item(k, f, s, &bar, &parity);
     ptxk__flash_wait(k, bar, parity);
-    if (f->bytes)
+    if (f->is_byte_cache)
         ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
     else
         ptxk__flash_add_values(k, f, s, slot, weight);
@@ -8272,16 +8304,16 @@ static void ptxk__flash_compute(ptx_kernel *k, const ptxk__flash *f, const ptxk_
                                 ptxk__flash_mma_state *s) {
     ptx_val row, half, p, at, position, high, zero;
     ptx_var next;
-    s->first = ptx_mul(k, w->warp, ptx_u32(2 * f->kt));
+    s->first_key = ptx_mul(k, w->warp, ptx_u32(2 * f->key_tiles));
     row = ptx_and(k, w->lane, ptx_u32(7));
-    row = ptx_mul(k, row, ptx_u32(f->piece));
-    row = ptx_mad(k, s->first, ptx_u32(16 * f->chunks), row);
+    row = ptx_mul(k, row, ptx_u32(f->piece_bytes));
+    row = ptx_mad(k, s->first_key, ptx_u32(16 * f->chunks), row);
     at = ptx_bfe(k, w->lane, ptx_u32(3), ptx_u32(1));
     half = ptx_shr(k, w->lane, ptx_u32(4));
     p = ptx_mad(k, at, ptx_u32(16 * f->chunks), row); /* A: keys by elements */
-    s->k_at = ptx_mad(k, half, ptx_u32(16), p);
+    s->k_offset = ptx_mad(k, half, ptx_u32(16), p);
     p = ptx_mad(k, half, ptx_u32(16 * f->chunks), row); /* A transposed: elements by keys */
-    s->v_at = ptx_mad(k, at, ptx_u32(16), p);
+    s->v_offset = ptx_mad(k, at, ptx_u32(16), p);
     high = ptx_min(k, w->safe_hi, w->end);
     zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
     next = ptx_var_new(k, w->begin);
@@ -8297,31 +8329,31 @@ static void ptxk__flash_compute(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     ptx_end(k);
 }
 
-static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
+static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t n, j, h, e;
     ptxk__flash_work w;
     ptxk__flash_mma_state s;
     ptxk__flash_loader l;
-    ptx_val p, at, bar, loads;
+    ptx_val p, at, bar, is_loader;
     memset(&w, 0, sizeof w);
     memset(&s, 0, sizeof s);
     memset(&l, 0, sizeof l);
     ptxk__flash_begin(k, f, &w, 0);
-    s.bars = ptx_ptr_add(k, w.shared, ptx_u32(ptxk__flash_bars_at(f)), 1);
-    at = ptx_mul(k, ptx_as(s.bars, PTX_U32), ptx_u32(f->item / 16));
+    s.bars = ptx_ptr_add(k, w.shared, ptx_u32(ptxk__flash_bars_offset(f)), 1);
+    at = ptx_mul(k, ptx_as(s.bars, PTX_U32), ptx_u32(f->item_bytes / 16));
     s.slots = ptx_sub(k, ptx_as(w.shared, PTX_U32), at);
     s.bar = ptx_var_new(k, ptx_as(s.bars, PTX_U32));
     s.parity = ptx_var_new(k, ptx_u32(0));
-    l.here = ptx_var_new(k, w.begin);
-    l.next = ptx_var_new(k, ptx_u64(0));
-    l.page = ptx_var_new(k, ptx_u32(0));
-    loads = ptx_setp(k, PTX_EQ, w.warp, ptx_u32(PTXK__WARPS));
-    ptx_if(k, loads);
+    l.next_key = ptx_var_new(k, w.begin);
+    l.next_offset = ptx_var_new(k, ptx_u64(0));
+    l.next_page = ptx_var_new(k, ptx_u32(0));
+    is_loader = ptx_setp(k, PTX_EQ, w.warp, ptx_u32(PTXK__WARPS));
+    ptx_if(k, is_loader);
     {
         ptx_comment(k, "the first items, on their way while q is read");
-        for (n = 0; n < 2 * f->ring; n += 32) { /* a lane each: full, empty, full ... */
-            p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring - n));
+        for (n = 0; n < 2 * f->ring_items; n += 32) { /* a lane each: full, empty, full ... */
+            p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring_items - n));
             at = ptx_and(k, w.lane, ptx_u32(1));
             at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
             bar = ptx_ptr_add(k, s.bars, w.lane, 8);
@@ -8332,21 +8364,22 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         ptxk__flash_loader_set(k, f, &w, &l);
         ptxk__flash_loader_begin(k, f, &w, &l);
-        (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / 2), ptx_u32(1));
+        (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring_items - 1) / 2), ptx_u32(1));
         ptxk__flash_load_step(k, f, &w, &s, &l, 0);
     }
     ptx_end(k);
     ptx_comment(k, "q, staged where the last item of the ring will be");
-    ptxk__flash_mma_q(k, f, &w, &s, ptx_ptr_add(k, w.shared, ptx_u32(f->item * (f->ring - 1)), 1));
-    for (n = 0; n < f->nt; n++) {
+    ptxk__flash_mma_q(k, f, &w, &s,
+                      ptx_ptr_add(k, w.shared, ptx_u32(f->item_bytes * (f->ring_items - 1)), 1));
+    for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
             s.soft[n][j] = ptxk__softmax_new(k);
-            s.limit[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
+            s.rescale_above[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
         }
         for (h = 0; h < ptxk__flash_row_steps(f); h++)
             for (e = 0; e < 4; e++) s.sum[h][n][e] = ptx_var_new(k, ptx_f32(0));
     }
-    ptx_if(k, loads);
+    ptx_if(k, is_loader);
     {
         ptx_comment(k, "the other items, each as soon as its slot is empty");
         if (w.cluster.possible) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
@@ -8357,7 +8390,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
         at = ptxk_warp_reduce(k, PTX_ADD, at, 1, 32);
         p = ptx_setp(k, PTX_EQ, w.lane, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_F32, ptx_at(s.bars, (int64_t)(16 * f->ring)), at);
+        ptx_st(k, PTX_F32, ptx_at(s.bars, (int64_t)(16 * f->ring_items)), at);
     }
     ptx_else(k);
     ptx_comment(k, "the keys, step by step");
@@ -8365,7 +8398,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
     ptx_end(k);
     ptx_comment(k, "the warps through shared memory, then the blocks");
     ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with the ring */
-    ptx_if(k, ptx_inv(loads));
+    ptx_if(k, ptx_inv(is_loader));
     ptxk__flash_mma_stage(k, f, &w, &s);
     ptx_end(k);
     ptxk__flash_combine_block(k, f, &w);
@@ -8376,7 +8409,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
 PTXK__EMIT(flash_decode) {
     ptxk__flash f;
     ptxk_message why;
-    char name[160], more[4][16] = {"", "", "", ""};
+    char name[160], suffix[4][16] = {"", "", "", ""};
     const ptxk_flash_decode_desc *d = (const ptxk_flash_decode_desc *)desc;
     uint32_t bits;
     ptx_code code = ptxk__flash_form(d, &f, &why);
@@ -8384,22 +8417,22 @@ PTXK__EMIT(flash_decode) {
     ptxk__flash_set_variant(&f, ptx_module_target(m));
     if (d->scale < 0 || d->scale > 0) {
         memcpy(&bits, &d->scale, sizeof bits);
-        (void)snprintf(more[0], sizeof more[0], "_s%08x", bits);
+        (void)snprintf(suffix[0], sizeof suffix[0], "_s%08x", bits);
     }
     if (d->soft_cap > 0) {
         memcpy(&bits, &d->soft_cap, sizeof bits);
-        (void)snprintf(more[1], sizeof more[1], "_c%08x", bits);
+        (void)snprintf(suffix[1], sizeof suffix[1], "_c%08x", bits);
     }
-    if (f.window) (void)snprintf(more[2], sizeof more[2], "_w%u", f.window);
-    if (f.page_size) (void)snprintf(more[3], sizeof more[3], "_p%u", f.page_size);
+    if (f.window) (void)snprintf(suffix[2], sizeof suffix[2], "_w%u", f.window);
+    if (f.page_size) (void)snprintf(suffix[3], sizeof suffix[3], "_p%u", f.page_size);
     (void)snprintf(name, sizeof name, "flash_decode_h%u_kv%u_d%u_%s_q%u%s_%s_a%s%s%s%s%s_f%u", f.heads,
                    f.kv_heads, f.d, ptxk__cache_name(f.cache), f.queries, ptx_type_name(f.q_type),
-                   ptx_type_name(f.out_type), f.fresh_type ? ptx_type_name(f.fresh_type) : "0", more[0],
-                   more[1], more[2], more[3], f.flags);
+                   ptx_type_name(f.out_type), f.append_type ? ptx_type_name(f.append_type) : "0", suffix[0],
+                   suffix[1], suffix[2], suffix[3], f.flags);
     if (f.mma)
-        ptxk__flash_tensor(m, site, &f, name);
+        ptxk__flash_emit_mma(m, site, &f, name);
     else
-        ptxk__flash_scalar(m, site, &f, name);
+        ptxk__flash_emit_scalar(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
