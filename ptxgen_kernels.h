@@ -8456,7 +8456,7 @@ typedef struct ptxk__scatter {
 } ptxk__scatter;
 
 static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why) {
-    uint32_t wide;
+    uint32_t largest;
     memset(f, 0, sizeof *f);
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the description is NULL");
@@ -8486,8 +8486,8 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     f->d = d->head_dim;
     f->page_size = d->page_size;
     f->flags = d->flags;
-    wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
-    for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
+    largest = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
+    for (f->n = 16 / largest; f->d % f->n;) f->n /= 2;
     if (ptxk__is_byte_cache(f->cache)) f->n = f->cache == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : 16;
     f->vecs = f->d / f->n;
     return PTX_E_NONE;
@@ -8568,19 +8568,19 @@ PTXK__CHECK(kv_scatter) {
                              why);
 }
 
-/* Returns the address of row (head, position) in the cache of a sequence. Sets `there` to false where the
+/* Returns the address of row (head, position) in the cache of a sequence. Sets `exists` to false where the
    position has no page. q8_0: *factors becomes the address of the row's factors. */
-static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
-                                 ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
-                                 ptx_val *there) {
-    ptx_val row, at, page, last, fits, stride;
+static ptx_val ptxk__scatter_row_address(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
+                                         ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
+                                         ptx_val *exists) {
+    ptx_val row, at, page, limit, fits, stride;
     if (!f->page_size) {
         at = ptx_ptr_add(k, caches, sequence, 8);
-        at = ptx_ld_if(k, *there, PTX_U64, ptx_at(at, 0), ptx_u64(0));
+        at = ptx_ld_if(k, *exists, PTX_U64, ptx_at(at, 0), ptx_u64(0));
         at = ptx_ptr(at, PTX_GLOBAL);
         if (f->cache == PTXK_Q8_0) {
             *factors = ptx_ptr_add(k, *factors, sequence, 8);
-            *factors = ptx_ld_if(k, *there, PTX_U64, ptx_at(*factors, 0), ptx_u64(0));
+            *factors = ptx_ld_if(k, *exists, PTX_U64, ptx_at(*factors, 0), ptx_u64(0));
             *factors = ptx_ptr(*factors, PTX_GLOBAL);
         }
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, head_stride)));
@@ -8593,17 +8593,17 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
         return ptx_ptr_add(k, at, row, f->cache_bytes);
     }
     page = ptx_div(k, position, ptx_u32(f->page_size));
-    last = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_pages));
-    fits = ptx_setp(k, PTX_LT, page, last);
-    *there = ptx_and(k, *there, fits);
+    limit = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_pages));
+    fits = ptx_setp(k, PTX_LT, page, limit);
+    *exists = ptx_and(k, *exists, fits);
     page = ptx_cvt(k, PTX_U64, page);
-    page = ptx_mad_wide(k, sequence, last, page);
+    page = ptx_mad_wide(k, sequence, limit, page);
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, block_table));
     at = ptx_ptr_add(k, at, page, 4);
-    page = ptx_ld_if(k, *there, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
-    last = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, pool_pages));
-    fits = ptx_setp(k, PTX_LT, page, last);
-    *there = ptx_and(k, *there, fits);
+    page = ptx_ld_if(k, *exists, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
+    limit = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, pool_pages));
+    fits = ptx_setp(k, PTX_LT, page, limit);
+    *exists = ptx_and(k, *exists, fits);
     position = ptx_rem(k, position, ptx_u32(f->page_size));
     row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_SCATTER_PAGE_ROWS) != 0, page, head,
                          position);
@@ -8613,8 +8613,8 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
 
 /* Quantises f->n elements at `from` and stores them. factor: q8_0: the address of the block's factor; e4m3:
    of the heads' factors, or 0. */
-static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
-                                ptx_val factor, ptx_val head) {
+static void ptxk__scatter_quantise(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
+                                   ptx_val factor, ptx_val head) {
     uint32_t n = 16 / f->source_bytes, i;
     ptx_val x[PTXK__CACHE_BLOCK] = PTX_ZERO, words[PTXK__CACHE_BLOCK / 4], scale, p;
     if (f->cache == PTXK_Q8_0) {
@@ -8638,13 +8638,13 @@ PTXK__EMIT(kv_scatter) {
     ptxk_message why;
     char name[96], flags[16] = "";
     ptx_kernel *k;
-    ptx_val args, i, vec, row, head, token, which, source, caches, factors, other, there, sequence, position,
+    ptx_val args, i, vec, row, head, token, which, source, caches, factors, temp, exists, sequence, position,
         p, x[8];
-    int bytes;
+    int is_byte_cache;
     ptx_code code = ptxk__scatter_form((const ptxk_kv_scatter_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (f.flags) (void)snprintf(flags, sizeof flags, "_f%u", f.flags);
-    bytes = ptxk__is_byte_cache(f.cache);
+    is_byte_cache = ptxk__is_byte_cache(f.cache);
     (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u%s", f.kv_heads, f.d,
                    ptx_type_name(f.source), ptxk__cache_name(f.cache), f.page_size, flags);
     k = ptx_entry_(m, site, name);
@@ -8653,60 +8653,60 @@ PTXK__EMIT(kv_scatter) {
 
     ptx_comment(k, "one thread for each vector of a row: token, head, vector");
     i = ptx_ctaid_x(k);
-    other = ptx_tid_x(k);
-    i = ptx_mad(k, i, ptx_u32(PTXK__SCATTER_THREADS), other);
+    temp = ptx_tid_x(k);
+    i = ptx_mad(k, i, ptx_u32(PTXK__SCATTER_THREADS), temp);
     vec = ptx_rem(k, i, ptx_u32(f.vecs));
     row = ptx_div(k, i, ptx_u32(f.vecs));
     head = ptx_rem(k, row, ptx_u32(f.kv_heads));
     token = ptx_div(k, row, ptx_u32(f.kv_heads));
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, tokens));
-    p = ptx_setp(k, PTX_GE, token, other);
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, tokens));
+    p = ptx_setp(k, PTX_GE, token, temp);
     ptx_guard(k, p);
     ptx_ret(k);
 
     if (f.flags & PTXK_SCATTER_SINGLE) {
         source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
         caches = factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
-        if (bytes) factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
+        if (is_byte_cache) factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
     } else {
         ptx_comment(k, "grid.y: K or V");
         which = ptx_ctaid_y(k);
         p = ptx_setp(k, PTX_EQ, which, ptx_u32(0));
         source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
-        other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
-        source = ptx_selp(k, source, other, p);
+        temp = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
+        source = ptx_selp(k, source, temp, p);
         caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
-        other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
-        caches = factors = ptx_selp(k, caches, other, p);
-        if (bytes) {
+        temp = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
+        caches = factors = ptx_selp(k, caches, temp, p);
+        if (is_byte_cache) {
             factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
-            other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_factors));
-            factors = ptx_selp(k, factors, other, p);
+            temp = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_factors));
+            factors = ptx_selp(k, factors, temp, p);
         }
     }
 
     ptx_comment(k, "whose, and where");
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, sequence_step));
-    sequence = ptx_mul(k, token, other);
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, sequence_step));
+    sequence = ptx_mul(k, token, temp);
     sequence = ptxk__optional_u32(k, args, offsetof(ptxk_kv_scatter_args, sequences), token, sequence);
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, position_step));
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, position_step));
     position = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, position));
-    position = ptx_mad(k, token, other, position);
+    position = ptx_mad(k, token, temp, position);
     position = ptxk__optional_u32(k, args, offsetof(ptxk_kv_scatter_args, positions), token, position);
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, batch));
-    there = ptx_setp(k, PTX_LT, sequence, other);
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_seq));
-    p = ptx_setp(k, PTX_LT, position, other);
-    there = ptx_and(k, there, p);
-    caches = ptxk__scatter_row(k, &f, args, caches, &factors, sequence, head, position, &there);
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, batch));
+    exists = ptx_setp(k, PTX_LT, sequence, temp);
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_seq));
+    p = ptx_setp(k, PTX_LT, position, temp);
+    exists = ptx_and(k, exists, p);
+    caches = ptxk__scatter_row_address(k, &f, args, caches, &factors, sequence, head, position, &exists);
 
-    ptx_if(k, there);
+    ptx_if(k, exists);
     {
         row = ptx_ptr_add(k, source, i, f.n * f.source_bytes);
         caches = ptx_ptr_add(k, caches, vec, f.n * f.cache_bytes);
-        if (bytes) {
+        if (is_byte_cache) {
             if (f.cache == PTXK_Q8_0) factors = ptx_ptr_add(k, factors, vec, 2);
-            ptxk__scatter_bytes(k, &f, row, caches, factors, head);
+            ptxk__scatter_quantise(k, &f, row, caches, factors, head);
         } else if ((uint32_t)f.source != f.cache) {
             ptxk_load_f32(k, f.source, f.n, ptx_with(ptx_at(row, 0), PTX_NC), x);
             ptxk_store_f32(k, (ptx_type)f.cache, f.n, ptx_at(caches, 0), x);
@@ -8738,26 +8738,27 @@ PTXK__LEFT_OUT(kv_scatter)
 #define PTXK__PREFILL_LEN 0x40000000u
 
 typedef struct ptxk__prefill {
-    ptx_type type, out;
+    ptx_type type, out_type;
     uint32_t cache;      /* type of k and v */
-    uint32_t raw;        /* 1: they have 8 bits, are copied to `staged` and converted to a tile of `type` */
+    uint32_t converts;   /* 1: they have 8 bits, are copied to `staged` and converted to a tile of `type` */
     uint32_t kv_bytes;   /* of an element */
     uint32_t factor_row; /* bytes of factors beside each row of k and v; 0: none */
     uint32_t heads, kv_heads, d, flags, window, precision, page_size;
     uint32_t bytes, out_bytes; /* of an element */
     uint32_t rows, warps, m, keys;
-    uint32_t columns; /* tiles of 8 columns of out */
-    uint32_t pairs;   /* steps along d in q . k */
-    uint32_t hold;    /* q stays in registers */
-    uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
+    uint32_t column_tiles;   /* tiles of 8 columns of out */
+    uint32_t qk_steps;       /* steps along d in q . k */
+    uint32_t q_in_registers; /* q stays in registers */
+    uint32_t panels;         /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
     uint32_t cluster; /* wgmma: blocks of a cluster; their heads share k and v: each copies half for both */
     ptxk__tile q, kv, staged;
-    int negative; /* the scale is negative */
-    int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
-    float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
-    float outer;  /* factor of scores after that, in base 2 */
-    float most;   /* scores from this on count as infinite: a power of two, so that most * outer is exact */
-    float lift;   /* the largest weight is 2^lift */
+    int scale_is_negative;
+    int no_tensor_cores;  /* bf16 and f32 before sm_80 run in f32 */
+    float tanh_factor;    /* factor of scores before 2^x in tanh; 0: no cap */
+    float score_factor;   /* factor of scores after that, in base 2 */
+    float infinite_score; /* scores from this on count as infinite: a power of two, so that the product with
+                              score_factor is exact */
+    float lift;           /* the largest weight is 2^lift */
 } ptxk__prefill;
 
 /* wgmma: bytes of a tile of so many rows. Below: bytes of all tiles, behind which the mbarriers lie: q, two
@@ -8771,18 +8772,19 @@ static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
 
 /* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both; behind it lie the
    bytes of k or v as copied, and their factors. */
-static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
-    return ptxk__tile_bytes(&f->q) + (v && !f->raw ? ptxk__tile_bytes(&f->kv) : 0);
+static uint32_t ptxk__prefill_tile_offset(const ptxk__prefill *f, int v) {
+    return ptxk__tile_bytes(&f->q) + (v && !f->converts ? ptxk__tile_bytes(&f->kv) : 0);
 }
 
-static uint32_t ptxk__prefill_staged_at(const ptxk__prefill *f) {
+static uint32_t ptxk__prefill_staged_offset(const ptxk__prefill *f) {
     return ptxk__tile_bytes(&f->q) + ptxk__tile_bytes(&f->kv);
 }
 
-static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
+static uint32_t ptxk__prefill_shared_bytes(const ptxk__prefill *f) {
     if (f->panels) return ptxk__prefill_stages_end(f) + 96;
-    return ptxk__prefill_staged_at(f)
-           + (f->raw ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row : ptxk__tile_bytes(&f->kv));
+    return ptxk__prefill_staged_offset(f)
+           + (f->converts ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row
+                          : ptxk__tile_bytes(&f->kv));
 }
 
 static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
@@ -8815,10 +8817,10 @@ static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, ui
     f->m = rows / 16 / f->warps;
     ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
     ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
-    if (f->raw) ptxk__tile_form(&f->staged, keys, f->d, 2, 32 * f->warps);
-    if (f->plain && keys > 16) return 0; /* bounds the length of the code */
+    if (f->converts) ptxk__tile_form(&f->staged, keys, f->d, 2, 32 * f->warps);
+    if (f->no_tensor_cores && keys > 16) return 0; /* bounds the length of the code */
     if (f->page_size && f->page_size % keys) return 0;
-    return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
+    return (f->m == 1 || f->d <= 128) && ptxk__prefill_shared_bytes(f) <= PTXK__PREFILL_SHARED
            && (f->d + keys) / 2 * f->m <= registers;
 }
 
@@ -8829,7 +8831,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     static const uint32_t rows[] = {128, 128, 128, 128, 64, 64, 64, 32},
                           keys[] = {64, 48, 32, 16, 64, 32, 16, 16};
     uint32_t chip = target & 0xfffu, registers, i;
-    double scale, outer;
+    double scale, score_factor;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the description is NULL");
     if (!d->kv_heads || d->kv_heads > 65536)
@@ -8854,8 +8856,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             "flash_prefill: head_dim is %u, with e4m3 must be a multiple of 16, at most 128",
                             d->head_dim);
     f->cache = d->kv_type ? d->kv_type : d->type;
-    f->raw = f->cache != d->type;
-    if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
+    f->converts = f->cache != d->type;
+    if (f->converts && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: kv_type is %s, must be 0%s",
                             ptxk__value_name_of(f->cache).s,
                             f->bytes == 1 ? " or type, PTX_E4M3" : ", type, PTX_E4M3 or PTXK_Q8_0");
@@ -8893,7 +8895,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             (double)d->soft_cap);
 
     f->type = (ptx_type)d->type;
-    f->out = (ptx_type)d->out_type;
+    f->out_type = (ptx_type)d->out_type;
     f->heads = d->heads;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
@@ -8901,7 +8903,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->window = d->window;
     f->precision = d->precision;
     f->page_size = d->page_size;
-    f->plain = chip && chip < 80 && f->type != PTX_F16;
+    f->no_tensor_cores = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = (chip && chip < 80) || d->flags & PTXK_PREFILL_TREE ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
@@ -8910,23 +8912,25 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     i = chip && chip < 80 && d->flags & PTXK_PREFILL_TREE ? 2 : 0; /* masks of more keys would spill */
     while (i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers)) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
-    if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
+    if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->converts))
         ptxk__prefill_form_panels(f);
-    f->columns = f->d / 8;
-    f->pairs = f->q.wide / 2;
-    f->hold = f->m * f->pairs <= 8 && !f->plain;
+    f->column_tiles = f->d / 8;
+    f->qk_steps = f->q.wide / 2;
+    f->q_in_registers = f->m * f->qk_steps <= 8 && !f->no_tensor_cores;
 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
-    f->negative = scale < 0;
-    if (f->negative) scale = -scale;
-    outer = scale * 1.44269504088896340736; /* log2 e: the hardware has ex2 */
-    f->inner = 0;
+    f->scale_is_negative = scale < 0;
+    if (f->scale_is_negative) scale = -scale;
+    score_factor = scale * 1.44269504088896340736; /* log2 e: the hardware has ex2 */
+    f->tanh_factor = 0;
     if (d->soft_cap > 0) {
-        outer = (double)d->soft_cap * 1.44269504088896340736;
-        f->inner = (float)(2 * 1.44269504088896340736 * scale / (double)d->soft_cap);
+        score_factor = (double)d->soft_cap * 1.44269504088896340736;
+        f->tanh_factor = (float)(2 * 1.44269504088896340736 * scale / (double)d->soft_cap);
     }
-    f->outer = (float)outer;
-    for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
+    f->score_factor = (float)score_factor;
+    for (f->infinite_score = 1.2676506002282294e30f /* 2^100 */;
+         (double)f->infinite_score * score_factor > 1e38;)
+        f->infinite_score /= 2;
     f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__LOW;
     return PTX_E_NONE;
 }
@@ -8934,14 +8938,14 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
 /* Plans the tensor maps of k and v: elements, rows, heads, sequences; paged: elements, positions, heads,
    pages. A copy is a panel of a tile or page. cp.async copies a partial last tile. */
 static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
-    static const size_t at[2][2] = {
+    static const size_t field[2][2] = {
         {offsetof(ptxk_flash_prefill_args, k), offsetof(ptxk_flash_prefill_args, k_batch_stride)},
         {offsetof(ptxk_flash_prefill_args, v), offsetof(ptxk_flash_prefill_args, v_batch_stride)}};
     uint64_t row = (uint64_t)f->d * f->bytes;
     uint32_t i, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS;
     for (plan->maps = 0; plan->maps < 2; plan->maps++) {
         ptx_tensor_map *m = &plan->map[plan->maps];
-        m->address = (uint32_t)at[plan->maps][0];
+        m->address = (uint32_t)field[plan->maps][0];
         m->type = f->type;
         m->rank = 4;
         m->swizzle = 128;
@@ -8962,7 +8966,7 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
         for (i = 1; i < 4; i++) {
             m->stride[i].times = f->bytes;
             m->stride[i].bytes = 8;
-            m->stride[i].field = (uint32_t)(at[plan->maps][1] + 8 * (i % 3)); /* rows, heads, sequences */
+            m->stride[i].field = (uint32_t)(field[plan->maps][1] + 8 * (i % 3)); /* rows, heads, sequences */
         }
     }
 }
@@ -8999,7 +9003,7 @@ PTXK__PLAN(flash_prefill) {
     l->grid[2] = 1;
     l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
-    l->shared_bytes = ptxk__prefill_bytes(&f);
+    l->shared_bytes = ptxk__prefill_shared_bytes(&f);
     if (f.panels && f.cluster > 1) l->cluster[0] = f.cluster, l->cluster[1] = l->cluster[2] = 1;
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
     keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
@@ -9116,7 +9120,7 @@ PTXK__CHECK(flash_prefill) {
     s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
                             f.heads, stride + 9);
     s[3] = ptxk__span_written(s[3], 1);
-    s[0].same = f.type == f.out;
+    s[0].same = f.type == f.out_type;
     lse[0] = stride[12], lse[1] = 1, lse[2] = stride[13];
     s[4] = ptxk__span_heads("lse", args->lse, 4, 4, 4, q_batch, args->q_len, f.heads, lse);
     s[4] = ptxk__span_written(s[4], 0);
@@ -9127,13 +9131,13 @@ PTXK__CHECK(flash_prefill) {
                          f.page_size != 0);
     for (i = 0; i < 2; i++) {
         const char *name = i ? "v_factors" : "k_factors";
-        uint64_t at = i ? args->v_factors : args->k_factors, beside[3];
-        beside[0] = stride[3 + 3 * i] / PTXK__CACHE_BLOCK;
-        beside[1] = stride[4 + 3 * i] / PTXK__CACHE_BLOCK;
-        beside[2] = stride[5 + 3 * i] / PTXK__CACHE_BLOCK;
+        uint64_t at = i ? args->v_factors : args->k_factors, factor_stride[3];
+        factor_stride[0] = stride[3 + 3 * i] / PTXK__CACHE_BLOCK;
+        factor_stride[1] = stride[4 + 3 * i] / PTXK__CACHE_BLOCK;
+        factor_stride[2] = stride[5 + 3 * i] / PTXK__CACHE_BLOCK;
         if (f.factor_row && !f.page_size)
             s[8 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
-                                        args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
+                                        args->cu_kv ? 1 : args->kv_len, f.kv_heads, factor_stride);
         else
             s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
                                           1, f.page_size, args->pool_pages, 0);
@@ -9162,34 +9166,34 @@ typedef struct ptxk__prefill_state {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_COLUMNS][4], most[PTXK__PREFILL_M][2],
         total[PTXK__PREFILL_M][2];
     ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
-    ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
-    ptx_val q, k, v, k_next, v_next;     /* tile readers; _next: the second of two rows that a lane reads */
+    ptx_val q_registers[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
+    ptx_val q, k, v, k_next, v_next; /* tile readers; _next: the second of two rows that a lane reads */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_val outer;      /* f32: factor of scores, to base 2, times e4m3's factors */
-    ptx_val inner;      /* f32, with a cap: signed factor of scores before 2^x in tanh, times e4m3's factor */
-    ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
-    ptx_var at;         /* s32: the first key of the tile */
-    ptx_val end;        /* s32: keys from here on are seen by no query of the block */
-    ptx_val place;      /* panels: shared address for the next copy */
-    ptx_val minus_outer; /* panels: -outer */
+    ptx_val score_factor; /* f32: factor of scores, to base 2, times e4m3's factors */
+    ptx_val tanh_factor;  /* f32, with a cap: signed factor of scores before 2^x in tanh, times e4m3's */
+    ptx_var k_source, v_source; /* source of this thread's next copy; paged: not used */
+    ptx_var tile_key;           /* s32: the first key of the tile */
+    ptx_val end;                /* s32: keys from here on are seen by no query of the block */
+    ptx_val copy_target;        /* panels: shared address for the next copy */
+    ptx_val minus_score_factor; /* panels: -score_factor */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors. *row_stride: elements from row to row, below 2^32. */
-static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides, ptx_val ragged,
-                                  ptx_val sequence, ptx_val row, ptx_val head, uint32_t bytes,
-                                  ptx_val *row_stride) {
-    ptx_val at, stride, wide, offset;
+static ptx_val ptxk__prefill_row_address(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides,
+                                         ptx_val ragged, ptx_val sequence, ptx_val row, ptx_val head,
+                                         uint32_t bytes, ptx_val *row_stride) {
+    ptx_val at, stride, x, offset;
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides));
     stride = ptx_selp(k, ptx_u64(0), stride, ragged);
-    wide = ptx_cvt(k, PTX_U64, sequence);
-    offset = ptx_mul(k, wide, stride);
+    x = ptx_cvt(k, PTX_U64, sequence);
+    offset = ptx_mul(k, x, stride);
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides + 8));
     offset = ptx_mad(k, row, stride, offset);
     *row_stride = ptxk__arg_u32(k, args, strides + 8);
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides + 16));
-    wide = ptx_cvt(k, PTX_U64, head);
-    offset = ptx_mad(k, wide, stride, offset);
+    x = ptx_cvt(k, PTX_U64, head);
+    offset = ptx_mad(k, x, stride, offset);
     at = ptxk__arg_ptr(k, args, tensor);
     return ptx_ptr_add(k, at, offset, bytes);
 }
@@ -9197,13 +9201,13 @@ static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, si
 /* The rows of a sequence: the first (u64; 0 where lengths are not cumulative) and their number (u32). ragged:
    lengths are cumulative. */
 static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative, ptx_val sequence,
-                                  ptx_val most, ptx_val *ragged, ptx_val *count) {
+                                  ptx_val fixed_count, ptx_val *ragged, ptx_val *count) {
     ptx_val array = ptxk__arg_ptr(k, args, cumulative), at, begin, end;
     *ragged = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, sequence, 4);
     begin = ptx_ld_if(k, *ragged, PTX_U32, ptx_at(at, 0), ptx_u32(0));
     begin = ptx_uniform(k, begin); /* one address for the whole block */
-    end = ptx_ld_if(k, *ragged, PTX_U32, ptx_at(at, 4), most);
+    end = ptx_ld_if(k, *ragged, PTX_U32, ptx_at(at, 4), fixed_count);
     end = ptx_uniform(k, end);
     *count = ptx_sub(k, end, begin);
     return ptx_cvt(k, PTX_U64, begin);
@@ -9237,12 +9241,12 @@ static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t 
 
 static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val d[4],
                                   const ptxk__prefill_fragment *a, const ptxk__prefill_fragment *b,
-                                  uint32_t at) {
+                                  uint32_t b_index) {
     if (f->type == PTX_F32 && f->precision == PTXK_PREFILL_EXACT) {
-        ptxk__tile_mma(k, f->type, d, a->finite, b->rest + at);
-        ptxk__tile_mma(k, f->type, d, a->rest, b->finite + at);
+        ptxk__tile_mma(k, f->type, d, a->finite, b->rest + b_index);
+        ptxk__tile_mma(k, f->type, d, a->rest, b->finite + b_index);
     }
-    ptxk__tile_mma(k, f->type, d, a->x, b->x + at);
+    ptxk__tile_mma(k, f->type, d, a->x, b->x + b_index);
 }
 
 /* Computes the scores q k of the tile. */
@@ -9253,12 +9257,13 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->keys / 8; n++)
             for (e = 0; e < 4; e++) s->score[i][n][e] = zero;
-    for (p = 0; p < f->pairs; p++) {
-        ptx_val q = f->hold ? s->q : ptxk__tile_pair_reader(k, &f->q, s->q, p), keys;
+    for (p = 0; p < f->qk_steps; p++) {
+        ptx_val q = f->q_in_registers ? s->q : ptxk__tile_pair_reader(k, &f->q, s->q, p), keys;
         keys = ptxk__tile_pair_reader(k, &f->kv, s->k, p);
         for (i = 0; i < f->m; i++) {
-            if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__tile_offset(&f->q, 16 * i, p)), words);
-            ptxk__prefill_split(k, f, 4, f->hold ? s->held[i][p] : words, &a[i]);
+            if (!f->q_in_registers)
+                ptx_ldmatrix(k, 4, ptx_off(q, ptxk__tile_offset(&f->q, 16 * i, p)), words);
+            ptxk__prefill_split(k, f, 4, f->q_in_registers ? s->q_registers[i][p] : words, &a[i]);
         }
         for (n = 0; n < f->keys / 8; n += 2) {
             ptx_ldmatrix(k, 4, ptx_off(keys, ptxk__tile_offset(&f->kv, 8 * n, p)), words);
@@ -9271,21 +9276,21 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 
 /* -- flash_prefill: without tensor cores, the same tiles and the same places for sums and scores -- */
 
-static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_scores_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
-    ptx_val q[PTXK__PREFILL_M][2][8], x[8], words[4], c, turn, whole, score, at[3];
+    ptx_val q[PTXK__PREFILL_M][2][8], x[8], words[4], c, swizzle, first_chunk, score, at[3];
     uint32_t i, h, n, e, count = 0;
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->keys / 8; n++)
             for (e = 0; e < 4; e++) sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     c = ptx_for(k, ptx_u32(0), ptx_u32(f->kv.chunks), ptx_u32(1));
     {
-        turn = ptx_and(k, c, ptx_u32(f->kv.swap - 1));
-        whole = ptx_sub(k, c, turn);
-        turn = ptx_mul(k, turn, ptx_u32(16));
+        swizzle = ptx_and(k, c, ptx_u32(f->kv.swap - 1));
+        first_chunk = ptx_sub(k, c, swizzle);
+        swizzle = ptx_mul(k, swizzle, ptx_u32(16));
         for (i = 0; i < 3; i++) {
-            at[i] = ptx_xor(k, ptx_as(i == 0 ? s->q : i == 1 ? s->k : s->k_next, PTX_U32), turn);
-            at[i] = ptx_mad(k, whole, ptx_u32(16), at[i]);
+            at[i] = ptx_xor(k, ptx_as(i == 0 ? s->q : i == 1 ? s->k : s->k_next, PTX_U32), swizzle);
+            at[i] = ptx_mad(k, first_chunk, ptx_u32(16), at[i]);
             at[i] = ptx_ptr(at[i], PTX_SHARED);
         }
         for (i = 0; i < f->m; i++) {
@@ -9314,12 +9319,12 @@ static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, pt
             for (e = 0; e < 4; e++) s->score[i][n][e] = ptx_get(k, sum[i][n][e]);
 }
 
-static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_values_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane = ptx_laneid(k), from, weight[PTXK__PREFILL_M][2], x[2], sum;
     uint32_t i, h, n, e, j, per = f->type == PTX_F32 ? 2 : 1;
     lane = ptx_and(k, lane, ptx_u32(28));
     for (j = 0; j < f->keys; j++) {
-        uint32_t turn = j % 8 / (8 / f->kv.swap) % f->kv.swap;
+        uint32_t swizzle = j % 8 / (8 / f->kv.swap) % f->kv.swap;
         from = ptx_or(k, lane, ptx_u32(j % 8 / 2));
         for (i = 0; i < f->m; i++) {
             for (h = 0; h < 2; h++) {
@@ -9328,9 +9333,9 @@ static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, pt
                 weight[i][h] = ptx_as(weight[i][h], PTX_F32);
             }
         }
-        for (n = 0; n < f->columns; n++) {
-            uint32_t chunk = per == 2 ? (2 * n) ^ (turn & 6) : n ^ turn;
-            ptx_val at = per == 2 && turn & 1 ? s->v_next : s->v;
+        for (n = 0; n < f->column_tiles; n++) {
+            uint32_t chunk = per == 2 ? (2 * n) ^ (swizzle & 6) : n ^ swizzle;
+            ptx_val at = per == 2 && swizzle & 1 ? s->v_next : s->v;
             ptxk_load_f32(k, f->type, 2, ptx_at(at, (int64_t)((j * f->kv.pitch + chunk) * 16)), x);
             for (i = 0; i < f->m; i++) {
                 for (h = 0; h < 2; h++) {
@@ -9347,8 +9352,8 @@ static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, pt
 
 /* Reader addresses: q at row g of the warp, k at rows 2 t and 2 t + 1, v at this lane's columns of the first
    8. */
-static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                        ptx_val lane, ptx_val warp) {
+static void ptxk__prefill_readers_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                         ptx_val lane, ptx_val warp) {
     ptx_val g = ptx_shr(k, lane, ptx_u32(2)), t = ptx_and(k, lane, ptx_u32(3)), x, tile, half;
     x = ptx_mad(k, warp, ptx_u32(16 * f->m), g);
     s->q = ptxk__tile_reader(k, &f->q, s->shared, x, ptx_u32(0));
@@ -9357,7 +9362,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     s->k = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
     x = ptx_add(k, x, ptx_u32(1));
     s->k_next = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
-    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->converts) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
     half = ptx_and(k, t, ptx_u32(2)); /* where a row's swizzle is odd, a tile's two chunks change places */
@@ -9370,16 +9375,16 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
 
 /* Applies the soft cap and the sign of the scale: tanh(x) = 1 - 2 / (1 + 2^(2 log2(e) x)), right at
    infinities. */
-static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_apply_cap_and_sign(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     uint32_t i, n, e;
     ptx_val x;
-    if (!f->negative && !(f->inner > 0)) return;
+    if (!f->scale_is_negative && !(f->tanh_factor > 0)) return;
     for (i = 0; i < f->m; i++) {
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 4; e++) {
                 x = s->score[i][n][e];
-                if (f->inner > 0) {
-                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
+                if (f->tanh_factor > 0) {
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->tanh_factor);
                     x = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
                     x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
                     x = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, x);
@@ -9406,14 +9411,14 @@ typedef struct ptxk__prefill_block {
 
 static void ptxk__prefill_locate_block(ptx_kernel *k, const ptxk__prefill *f, ptx_val args,
                                        ptxk__prefill_block *q) {
-    ptx_val x, p, tile, most;
+    ptx_val x, p, tile, max_rows;
     x = ptx_ctaid_x(k);
     q->head = ptx_rem(k, x, ptx_u32(f->heads));
     q->sequence = ptx_div(k, x, ptx_u32(f->heads));
-    most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, q_len));
-    q->row = ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q), q->sequence, most,
+    max_rows = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, q_len));
+    q->row = ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q), q->sequence, max_rows,
                                 &q->ragged, &q->q_len);
-    p = ptx_setp(k, PTX_GT, q->q_len, most); /* too many rows: nothing is written */
+    p = ptx_setp(k, PTX_GT, q->q_len, max_rows); /* too many rows: nothing is written */
     q->q_len = ptx_selp(k, ptx_u32(0), q->q_len, p);
     x = ptx_add(k, q->q_len, ptx_u32(f->rows - 1));
     x = ptx_div(k, x, ptx_u32(f->rows));
@@ -9430,33 +9435,33 @@ static void ptxk__prefill_locate_block(ptx_kernel *k, const ptxk__prefill *f, pt
 }
 
 static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, const ptxk__prefill *f, ptx_val args, ptx_val sequence) {
-    ptx_val most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, kv_len)), ragged, count, p;
-    (void)ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, most, &ragged,
+    ptx_val max_keys = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, kv_len)), ragged, count, p;
+    (void)ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, max_keys, &ragged,
                              &count);
     if (f->page_size) {
         ptx_val room = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, max_pages));
         room = ptx_min(k, room, ptx_u32(PTXK__PREFILL_LEN / f->page_size));
         room = ptx_mul(k, room, ptx_u32(f->page_size));
-        most = ptx_min(k, most, room);
+        max_keys = ptx_min(k, max_keys, room);
     }
-    p = ptx_setp(k, PTX_GT, count, most);
+    p = ptx_setp(k, PTX_GT, count, max_keys);
     count = ptx_selp(k, ptx_u32(0xffffffffu), count, p);
     return ptx_as(count, PTX_S32);
 }
 
 /* The position among the keys of the block's first query. */
-static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_block *q) {
+static ptx_val ptxk__prefill_query_position(ptx_kernel *k, const ptxk__prefill_block *q) {
     ptx_val first = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
     return ptx_add(k, first, ptx_as(q->query, PTX_S32));
 }
 
 /* Returns the first key that the block reads and sets s->end; all its queries see keys safe[0] ... safe[1] -
    1. */
-static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_block *q,
-                                   ptxk__prefill_state *s, ptx_val safe[2]) {
+static ptx_val ptxk__prefill_key_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_block *q,
+                                       ptxk__prefill_state *s, ptx_val safe[2]) {
     ptx_val first, last, at = ptx_s32(0), x;
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
-    first = ptxk__prefill_first(k, q);
+    first = ptxk__prefill_query_position(k, q);
     last = ptx_add(k, first, ptx_as(q->rows, PTX_S32));
     last = ptx_sub(k, last, ptx_s32(1));
     s->end = safe[1] = q->kv_len;
@@ -9488,7 +9493,7 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
     ptx_val x;
     ptxk__prefill_locate_block(k, f, s->args, &q);
     *kv_len = q.kv_len = ptxk__prefill_kv_len(k, f, s->args, q.sequence);
-    *first = ptxk__prefill_first(k, &q);
+    *first = ptxk__prefill_query_position(k, &q);
     x = ptx_tid_x(k);
     x = ptx_shr(k, x, ptx_u32(5));
     x = ptx_mul(k, x, ptx_u32(16 * f->m));
@@ -9499,14 +9504,14 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
 }
 
 /* The address of the tree row of the sequence's first query. *words: 32-bit words of a row. */
-static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, const ptxk__prefill_block *q,
-                                  ptx_val *words) {
-    ptx_val most = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
+static ptx_val ptxk__prefill_tree_address(ptx_kernel *k, const ptxk__prefill_state *s,
+                                          const ptxk__prefill_block *q, ptx_val *words) {
+    ptx_val max_rows = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
     x = ptx_cvt(k, PTX_U64, q->query);
     row = ptx_sub(k, q->row, x);
-    wide = ptx_mul_wide(k, q->sequence, most);
+    wide = ptx_mul_wide(k, q->sequence, max_rows);
     row = ptx_selp(k, row, wide, q->ragged);
-    *words = ptxk_div_up(k, most, ptx_u32(32));
+    *words = ptxk_div_up(k, max_rows, ptx_u32(32));
     wide = ptx_cvt(k, PTX_U64, *words);
     row = ptx_mul(k, row, wide);
     x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, tree));
@@ -9535,7 +9540,7 @@ static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_v
    outside the window, not in the tree. at: the tile's first key. */
 static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
                                ptx_val first, ptx_val kv_len) {
-    ptx_val up, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
+    ptx_val high, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
     uint32_t i, h, n, e;
     ptxk__prefill_block q;
@@ -9545,19 +9550,19 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     at = ptx_add(k, at, ptx_as(x, PTX_S32));
     if (f->flags & PTXK_PREFILL_TREE) {
         ptxk__prefill_locate_block(k, f, s->args, &q);
-        tree = ptxk__prefill_tree(k, s, &q, &words);
+        tree = ptxk__prefill_tree_address(k, s, &q, &words);
         base = ptx_sub(k, kv_len, ptx_as(q.q_len, PTX_S32));
     }
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
             row = ptx_add(k, first, ptx_s32((int64_t)(16 * i + 8 * h)));
-            up = kv_len;
+            high = kv_len;
             if (causal || f->window) {
                 x = ptx_add(k, row, ptx_s32(causal ? 1 : (int64_t)f->window));
-                up = ptx_min(k, up, x);
+                high = ptx_min(k, high, x);
             }
-            up = ptx_sub(k, up, at);
-            low = up;
+            high = ptx_sub(k, high, at);
+            low = high;
             if (f->window) {
                 low = ptx_sub(k, row, at);
                 low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
@@ -9573,7 +9578,7 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    p = ptx_setp(k, PTX_LE, up, ptx_s32((int64_t)(8 * n + e)));
+                    p = ptx_setp(k, PTX_LE, high, ptx_s32((int64_t)(8 * n + e)));
                     if (f->flags & PTXK_PREFILL_TREE) {
                         x = ptx_and(k, bits[n / 4], ptx_b32(1u << (8 * n + e) % 32));
                         x = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
@@ -9599,8 +9604,8 @@ static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
     return ptx_selp(k, ptx_f32(limit), x, above);
 }
 
-/* Turns scores into weights 2^(outer (score - maximum) + lift), and rescales the sums to the new maximum.
-   Infinite scores share the weight equally, because all become the largest number. */
+/* Turns scores into weights 2^(score_factor * (score - maximum) + lift), and rescales the sums to the new
+   maximum. Infinite scores share the weight equally, because all become the largest number. */
 static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val old, most, shrink[2], x, total;
     uint32_t i, h, n, e;
@@ -9612,14 +9617,15 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    if (!(f->inner > 0)) *score = ptxk__min_keep_nan(k, *score, (double)f->most);
+                    if (!(f->tanh_factor > 0))
+                        *score = ptxk__min_keep_nan(k, *score, (double)f->infinite_score);
                     most = ptx_max(k, most, *score);
                 }
             }
             most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
             ptx_set(k, s->most[i][h], most);
             x = ptx_sub(k, old, most);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->score_factor);
             shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
             total = ptx_get(k, s->total[i][h]);
             total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink[h]);
@@ -9628,10 +9634,10 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* 0 for the largest */
                     if (old_chip) { /* fma would need one of the constants in a register */
-                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, s->outer);
+                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, s->score_factor);
                         *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
                     } else {
-                        *score = ptx_fma(k, *score, s->outer, ptx_f32((double)f->lift));
+                        *score = ptx_fma(k, *score, s->score_factor, ptx_f32((double)f->lift));
                     }
                     *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                     total = ptx_op2(k, PTX_ADD, PTX_RN, total, *score);
@@ -9639,7 +9645,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             }
             ptx_set(k, s->total[i][h], total);
         }
-        for (n = 0; n < f->columns; n++) {
+        for (n = 0; n < f->column_tiles; n++) {
             for (e = 0; e < 4; e++) {
                 x = ptx_get(k, s->sum[i][n][e]);
                 x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[e / 2]);
@@ -9651,11 +9657,11 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 
 static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, uint32_t i,
                               uint32_t n, const ptxk__prefill_fragment *a, const ptxk__prefill_fragment *b,
-                              uint32_t at) {
+                              uint32_t b_index) {
     ptx_val d[4];
     uint32_t e;
     for (e = 0; e < 4; e++) d[e] = ptx_get(k, s->sum[i][n][e]);
-    ptxk__prefill_product(k, f, d, a, b, at);
+    ptxk__prefill_product(k, f, d, a, b, b_index);
     for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], d[e]);
 }
 
@@ -9670,8 +9676,8 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 const ptx_val *pair = &s->score[i][2 * j + e / 2][2 * (e & 1)];
                 a[i].x[e] = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
             }
-        for (n = 0; n < f->columns; n += 2) {
-            uint32_t both = n + 1 < f->columns ? 2 : 1;
+        for (n = 0; n < f->column_tiles; n += 2) {
+            uint32_t both = n + 1 < f->column_tiles ? 2 : 1;
             at = ptxk__tile_pair_address(k, &f->kv, s->v, 16 * j, n / 2);
             ptx_ldmatrix_trans(k, 2 * both, at, words);
             ptxk__prefill_split(k, f, 2 * both, words, &b);
@@ -9693,7 +9699,7 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
             ptxk__prefill_split(k, f, 4, words, &a[i]);
             for (e = 0; e < 4; e++) a[i].x[e] = ptx_as(a[i].x[e], PTX_B32);
         }
-        for (n = 0; n < f->columns; n++) {
+        for (n = 0; n < f->column_tiles; n++) {
             for (e = 0; e < 2; e++) {
                 at = ptxk__tile_pair_reader(k, &f->kv, e ? s->v_next : s->v, n);
                 words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__tile_offset(&f->kv, 8 * j, n)));
@@ -9705,8 +9711,8 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
 }
 
 /* e4m3: the factor of the block's head for k or v, times the power of two that conversions leave out. */
-static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                    int v) {
+static ptx_val ptxk__prefill_head_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                         int v) {
     ptx_val head = ptx_ctaid_x(k), factor;
     head = ptx_rem(k, head, ptx_u32(f->heads));
     head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
@@ -9717,36 +9723,36 @@ static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const
     return ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
 }
 
-/* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `left` (s32) rows. row: the
-   number, u64, of elements before the tile's first row; stride: u32, elements from row to row. */
+/* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `rows_left` (s32) rows.
+   row: the number, u64, of elements before the tile's first row; stride: u32, elements from row to row. */
 static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                       int v, ptx_val row, ptx_val stride, ptx_val left) {
+                                       int v, ptx_val row, ptx_val stride, ptx_val rows_left) {
     uint32_t size = f->factor_row % 16 == 0  ? 16
                     : f->factor_row % 8 == 0 ? 8
                     : f->factor_row % 4 == 0 ? 4
                                              : 2,
              e;
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80 && size > 2;
-    ptx_val tid = ptx_tid_x(k), mine, there, from, to, x, valid;
-    mine = ptx_setp(k, PTX_LT, tid, ptx_u32(f->keys));
-    there = ptx_setp(k, PTX_LT, ptx_as(tid, PTX_S32), left);
-    there = ptx_and(k, there, mine);
+    ptx_val tid = ptx_tid_x(k), in_tile, exists, from, to, x, valid;
+    in_tile = ptx_setp(k, PTX_LT, tid, ptx_u32(f->keys));
+    exists = ptx_setp(k, PTX_LT, ptx_as(tid, PTX_S32), rows_left);
+    exists = ptx_and(k, exists, in_tile);
     row = ptx_mad_wide(k, tid, stride, row);
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v_factors)
                            : offsetof(ptxk_flash_prefill_args, k_factors));
     from = ptxk__factors_at(k, from, row);
     to = ptx_ptr_add(k, s->shared, tid, f->factor_row);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(&f->staged)), 1);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_offset(f) + ptxk__tile_bytes(&f->staged)), 1);
     for (e = 0; e < f->factor_row; e += async ? size : 2) {
         if (!async) {
-            x = ptx_ld_if(k, there, PTX_U16, ptx_at(from, (int64_t)e), ptx_imm(0));
-            ptx_guard(k, mine);
+            x = ptx_ld_if(k, exists, PTX_U16, ptx_at(from, (int64_t)e), ptx_imm(0));
+            ptx_guard(k, in_tile);
             ptx_st(k, PTX_U16, ptx_at(to, (int64_t)e), x);
             continue;
         }
-        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
-        ptx_guard(k, mine);
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), exists);
+        ptx_guard(k, in_tile);
         if (size == 16)
             ptx_cp_async_16_zfill(k, ptx_off(to, (int64_t)e), ptx_off(from, (int64_t)e), valid);
         else
@@ -9768,7 +9774,7 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
     for (i = 0; i < t->rows / t->pass; i++) {
         from = ptx_ptr_add(k, s->shared, c->to[i % phases], 1);
         ptxk_load16(k, NULL,
-                    ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f)
+                    ptx_at(from, (int64_t)(ptxk__prefill_staged_offset(f)
                                            + i / phases * phases * t->pass * t->pitch * 16)),
                     words);
         row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
@@ -9776,8 +9782,8 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
             chunk = ptx_shr(k, c->chunk, ptx_u32(1));
             chunk = ptx_mad(k, row, ptx_u32(f->factor_row / 2), chunk);
             from = ptx_ptr_add(k, s->shared, chunk, 2);
-            factor =
-                ptx_ld(k, PTX_F16, ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(t))));
+            factor = ptx_ld(k, PTX_F16,
+                            ptx_at(from, (int64_t)(ptxk__prefill_staged_offset(f) + ptxk__tile_bytes(t))));
         }
         chunk = ptx_mul(k, c->chunk, ptx_u32(chunks));
         to = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
@@ -9796,7 +9802,7 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
                 ptxk_narrow(k, f->type, 16 / f->bytes, x + e * (16 / f->bytes), out);
             row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* swizzled in aligned groups of chunks */
             row = ptx_ptr_add(k, s->shared, row, 1);
-            ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_offset(f, 0)), out);
         }
     }
     ptx_end(k);
@@ -9806,11 +9812,11 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
    the pool makes the totals NaN. Addresses are computed each time, to save registers. */
 static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
-    ptx_val left, there, fits, page, at, from, to, x, stride;
+    ptx_val rows_left, exists, fits, page, at, from, to, x, stride;
     uint32_t shift = 0, row = f->d * f->kv_bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
     while (f->page_size >> shift > 1) shift++;
-    left = ptx_sub(k, s->end, first);
-    there = ptx_setp(k, PTX_GT, left, ptx_s32(0));
+    rows_left = ptx_sub(k, s->end, first);
+    exists = ptx_setp(k, PTX_GT, rows_left, ptx_s32(0));
     x = ptx_ctaid_x(k);
     at = ptx_div(k, x, ptx_u32(f->heads));
     page = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
@@ -9819,12 +9825,12 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     at = ptx_ptr_add(k, at, page, 4);
     page = ptx_shr(k, ptx_as(first, PTX_U32), ptx_u32(shift));
     at = ptx_ptr_add(k, at, page, 4);
-    page = ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+    page = ptx_ld_if(k, exists, PTX_U32, ptx_at(at, 0), ptx_u32(0));
     page = ptx_uniform(k, page); /* one address for the whole block */
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
     fits = ptx_setp(k, PTX_LT, page, at);
     page = ptx_selp(k, page, ptx_u32(0), fits);
-    left = ptx_selp(k, left, ptx_s32(0), fits);
+    rows_left = ptx_selp(k, rows_left, ptx_s32(0), fits);
     for (i = 0; i < 2 * f->m && !f->panels; i++) {
         at = ptx_get(k, s->total[i / 2][i % 2]);
         at = ptx_selp(k, at, ptx_f32(NAN), fits);
@@ -9837,17 +9843,19 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v) : offsetof(ptxk_flash_prefill_args, k));
     from = ptx_ptr_add(k, from, at, row);
-    to = s->place;
+    to = s->copy_target;
     if (!f->panels)
-        to = ptx_ptr_add(k, s->shared,
-                         ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
+        to = ptx_ptr_add(
+            k, s->shared,
+            ptx_u32(f->converts ? ptxk__prefill_staged_offset(f) : ptxk__prefill_tile_offset(f, v)), 1);
     stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
     if (f->factor_row) {
         at = ptx_mul(k, at, ptx_u64(f->d));
-        ptxk__prefill_copy_factors(k, f, s, v, at, stride, left);
+        ptxk__prefill_copy_factors(k, f, s, v, at, stride, rows_left);
     }
     from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->kv_bytes);
-    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
+    ptxk__tile_copy(k, f->converts ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes,
+                    rows_left);
     if (!f->panels) ptxk__tile_commit(k);
 }
 
@@ -9878,20 +9886,21 @@ static ptx_val ptxk__prefill_keys_offset(ptx_kernel *k, const ptxk__prefill *f, 
    of v. */
 static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
-    ptx_var next = v ? s->v_at : s->k_at;
-    ptx_val from, stride, left, row, to = s->shared;
+    ptx_var next = v ? s->v_source : s->k_source;
+    ptx_val from, stride, rows_left, row, to = s->shared;
     if (f->page_size) {
         ptxk__prefill_copy_page(k, f, s, v, first);
         return;
     }
-    left = ptx_sub(k, s->end, first);
+    rows_left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
     if (f->panels)
-        to = s->place;
+        to = s->copy_target;
     else
-        to =
-            ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
+        to = ptx_ptr_add(
+            k, to, ptx_u32(f->converts ? ptxk__prefill_staged_offset(f) : ptxk__prefill_tile_offset(f, v)),
+            1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
@@ -9900,48 +9909,49 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
                                         v ? offsetof(ptxk_flash_prefill_args, v_batch_stride)
                                           : offsetof(ptxk_flash_prefill_args, k_batch_stride),
                                         first);
-        ptxk__prefill_copy_factors(k, f, s, v, row, stride, left);
+        ptxk__prefill_copy_factors(k, f, s, v, row, stride, rows_left);
     }
-    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
+    ptxk__tile_copy(k, f->converts ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes,
+                    rows_left);
     if (!f->panels) ptxk__tile_commit(k);
     from = ptxk__advance_rows(k, from, stride, f->keys, f->kv_bytes);
     ptx_set(k, next, from);
 }
 
-/* Processes the tile of keys at s->at, whose k has arrived. v is copied during the product q k, the next k
-   during the softmax and the product with v. edge: some queries do not see all of the keys. 8-bit: k is
-   already converted; the next k is copied during the product with v. */
+/* Processes the tile of keys at s->tile_key, whose k has arrived. v is copied during the product q k, the
+   next k during the softmax and the product with v. edge: some queries do not see all of the keys. 8-bit: k
+   is already converted; the next k is copied during the product with v. */
 static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
-    at = ptx_get(k, s->at);
+    at = ptx_get(k, s->tile_key);
     ptxk__prefill_copy_tile(k, f, s, 1, at);
     if (edge) ptxk__prefill_mask_limits(k, f, s, &first, &kv_len);
-    if (f->plain)
-        ptxk__prefill_scores_plain(k, f, s);
+    if (f->no_tensor_cores)
+        ptxk__prefill_scores_scalar(k, f, s);
     else
         ptxk__prefill_scores(k, f, s);
     ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    if (f->raw)
+    if (f->converts)
         ptxk__prefill_convert(k, f, s);
     else
         ptxk__prefill_copy_tile(k, f, s, 0, next);
-    ptxk__prefill_shape_scores(k, f, s);
+    ptxk__prefill_apply_cap_and_sign(k, f, s);
     if (edge) ptxk__prefill_mask(k, f, s, at, first, kv_len);
-    ptx_set(k, s->at, next);
+    ptx_set(k, s->tile_key, next);
     ptxk__prefill_softmax(k, f, s);
-    if (f->raw) {
+    if (f->converts) {
         ptx_bar_sync(k, ptx_imm(0));
         ptxk__prefill_copy_tile(k, f, s, 0, next);
     }
-    if (f->plain)
-        ptxk__prefill_values_plain(k, f, s);
+    if (f->no_tensor_cores)
+        ptxk__prefill_values_scalar(k, f, s);
     else if (f->type == PTX_F32)
         ptxk__prefill_values_f32(k, f, s);
     else
         ptxk__prefill_values(k, f, s);
     ptxk__tile_wait(k);
-    if (!f->raw) return;
+    if (!f->converts) return;
     ptxk__prefill_convert(k, f, s);
     ptx_bar_sync(k, ptx_imm(0));
 }
@@ -9949,16 +9959,17 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
 /* Stores the finished rows: through the shared memory that held the warp's queries, to 16-byte stores. */
 static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                 ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
-    uint32_t per = f->out == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
-    uint32_t half = per == 2 ? ptxk__ceil_div(f->columns, 2) : f->columns, first, i, h, n, e;
+    uint32_t per = f->out_type == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
+    uint32_t pass_columns = per == 2 ? ptxk__ceil_div(f->column_tiles, 2) : f->column_tiles;
+    uint32_t first, i, h, n, e;
     ptxk__tile t;
     ptxk__tile_copier c;
-    ptx_val from, to, chunk, x[4], left, p, g, t4;
+    ptx_val from, to, chunk, x[4], rows_left, p, g, t4;
     g = ptx_shr(k, lane, ptx_u32(2));
     t4 = ptx_and(k, lane, ptx_u32(3));
-    ptxk__tile_form(&t, 16 * f->m, half * per * 16, 2, 32);
+    ptxk__tile_form(&t, 16 * f->m, pass_columns * per * 16, 2, 32);
     ptxk__tile_copier_new(k, &t, lane, &c);
-    left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
+    rows_left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
     from = ptxk__tile_copy_source(k, &c, out, stride, f->out_bytes);
     if (per == 2) {
         chunk = ptx_shr(k, t4, ptx_u32(1));
@@ -9969,8 +9980,8 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         to = ptxk__tile_reader(k, &t, stage, g, ptx_u32(0));
         to = ptx_ptr_add(k, to, t4, 4);
     }
-    for (first = 0; first < f->columns; first += half) {
-        uint32_t columns = f->columns - first < half ? f->columns - first : half;
+    for (first = 0; first < f->column_tiles; first += pass_columns) {
+        uint32_t columns = f->column_tiles - first < pass_columns ? f->column_tiles - first : pass_columns;
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (n = 0; n < columns; n++) {
             uint32_t pair = per == 2 ? n : n / 2;
@@ -9982,42 +9993,44 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
             for (i = 0; i < f->m; i++) {
                 for (h = 0; h < 2; h++) {
                     for (e = 0; e < 2; e++) x[e] = ptx_get(k, s->sum[i][first + n][2 * h + e]);
-                    ptxk_store_f32(k, f->out, 2, ptx_at(at, ptxk__tile_offset(&t, 16 * i + 8 * h, pair)), x);
+                    ptxk_store_f32(k, f->out_type, 2, ptx_at(at, ptxk__tile_offset(&t, 16 * i + 8 * h, pair)),
+                                   x);
                 }
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (i = 0; i < t.rows / t.pass; i++) {
-            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__tile_phases(&t)], 1), here = from;
-            uint32_t on = i - i % ptxk__tile_phases(&t);
-            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(i * t.pass)));
+            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__tile_phases(&t)], 1), address = from;
+            uint32_t phase_start = i - i % ptxk__tile_phases(&t);
+            p = ptx_setp(k, PTX_GT, rows_left, ptx_s32((int64_t)(i * t.pass)));
             if (t.pass * t.wide < t.threads) p = ptx_and(k, p, c.busy);
             if (columns * per < t.wide) {
                 chunk = ptx_setp(k, PTX_LT, c.chunk, ptx_u32(columns * per));
                 p = ptx_and(k, p, chunk);
             }
-            if (i) here = ptxk__advance_rows(k, from, stride, i * t.pass, f->out_bytes);
-            ptxk_load16(k, &p, ptx_at(at, (int64_t)(on * t.pass * t.pitch * 16)), x);
+            if (i) address = ptxk__advance_rows(k, from, stride, i * t.pass, f->out_bytes);
+            ptxk_load16(k, &p, ptx_at(at, (int64_t)(phase_start * t.pass * t.pitch * 16)), x);
             ptx_guard(k, p);
-            ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)(first * per * 16)), x);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(address, (int64_t)(first * per * 16)), x);
         }
     }
 }
 
 /* wgmma's form: rows whose offset reaches this size, or whose scores count as infinite, have the maximum
-   subtracted first: see ptxk__prefill_weigh. */
-#define PTXK__PREFILL_FAR 1024.0
+   subtracted first: see ptxk__prefill_compute_weights. */
+#define PTXK__PREFILL_COARSE_OFFSET 1024.0
 
-/* The offset of a row's scores, lift - outer * most. bare: without lift, but with the weights' rounding. */
+/* The offset of a row's scores, lift - score_factor * most. without_lift: without that term, but with the
+   weights' rounding. */
 static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                    ptx_val most, int bare) {
-    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), bare_offset, p;
-    if (!bare) return x;
-    bare_offset = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
+                                    ptx_val most, int without_lift) {
+    ptx_val x = ptx_fma(k, most, s->minus_score_factor, ptx_f32((double)f->lift)), coarse_offset, p;
+    if (!without_lift) return x;
+    coarse_offset = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_score_factor);
     most = ptx_abs(k, x);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_FAR));
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_COARSE_OFFSET));
     x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
-    return ptx_selp(k, bare_offset, x, p);
+    return ptx_selp(k, coarse_offset, x, p);
 }
 
 /* The sink of a head, in base 2. */
@@ -10031,13 +10044,13 @@ static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, p
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val head, ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
+    ptx_val total, inverse, x, p, at, row, writes_lse, v_factor = {0}, sink = {0};
     uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
     const double largest = f->lift > 8 ? 32768.0 : f->lift > 0 ? 256.0 : 1 / 4294967296.0; /* 2^lift */
     if (has_sink) sink = ptxk__prefill_sink(k, s, head);
-    if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
-    own = ptx_and(k, lane, ptx_u32(3));
-    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
+    if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_head_factor(k, f, s, 1);
+    writes_lse = ptx_and(k, lane, ptx_u32(3));
+    writes_lse = ptx_setp(k, PTX_EQ, writes_lse, ptx_u32(0));
     lane = ptx_shr(k, lane, ptx_u32(2));
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
@@ -10045,7 +10058,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
             if (has_sink) { /* a sink far above all scores makes the total infinite */
                 x = ptx_get(k, s->most[i][h]);
-                x = ptx_fma(k, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer), sink);
+                x = ptx_fma(k, x, f->panels ? s->minus_score_factor : ptx_neg(k, s->score_factor), sink);
                 x = ptx_ex2(k, x);
                 total = ptx_fma(k, x, ptx_f32(largest), total);
             }
@@ -10053,7 +10066,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
             if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, v_factor);
-            for (n = 0; n < f->columns; n++) {
+            for (n = 0; n < f->column_tiles; n++) {
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     x = ptx_get(k, s->sum[i][n][e]);
                     x = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
@@ -10068,22 +10081,22 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
-                x = ptx_fma(k, inverse, s->outer, x);
+                x = ptx_fma(k, inverse, s->score_factor, x);
             }
             if (has_sink) {
                 p = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
                 x = ptx_selp(k, sink, x, p);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
-            if (!(f->inner > 0)) {
-                p = ptx_setp(k, PTX_GE, inverse, ptx_f32((double)f->most));
+            if (!(f->tanh_factor > 0)) {
+                p = ptx_setp(k, PTX_GE, inverse, ptx_f32((double)f->infinite_score));
                 inverse = ptx_selp(k, ptx_f32(INFINITY), x, p);
                 p = ptx_setp(k, PTX_ISNAN, x, x);
                 x = ptx_selp(k, x, inverse, p);
             }
             row = ptx_add(k, lane, ptx_u32(16 * i + 8 * h));
             p = ptx_setp(k, PTX_LT, ptx_as(row, PTX_S32), rows);
-            p = ptx_and(k, p, own);
+            p = ptx_and(k, p, writes_lse);
             at = ptx_ptr_add(k, lse, row, 4);
             ptx_guard(k, p);
             ptx_st(k, PTX_F32, ptx_at(at, 0), x);
@@ -10094,7 +10107,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 /* Whether all queries of the block see all keys of the tile. */
 static ptx_val ptxk__prefill_is_unmasked(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                          const ptx_val safe[2]) {
-    ptx_val at = ptx_get(k, s->at), end = ptx_add(k, at, ptx_s32((int64_t)f->keys)), p, x;
+    ptx_val at = ptx_get(k, s->tile_key), end = ptx_add(k, at, ptx_s32((int64_t)f->keys)), p, x;
     p = ptx_setp(k, PTX_LE, end, safe[1]);
     if (f->window) {
         x = ptx_setp(k, PTX_GE, at, safe[0]);
@@ -10109,7 +10122,7 @@ static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     ptx_val at, p;
     ptx_loop(k);
     {
-        at = ptx_get(k, s->at);
+        at = ptx_get(k, s->tile_key);
         p = ptx_setp(k, PTX_LT, at, s->end);
         ptx_while(k, p);
         p = ptxk__prefill_is_unmasked(k, f, s, safe);
@@ -10129,8 +10142,8 @@ static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
 }
 
 /* The address of this thread's first chunk of the keys from `begin` on, in k or in v. */
-static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                     size_t tensor, size_t strides, ptx_val begin) {
+static ptx_val ptxk__prefill_keys_address(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                          size_t tensor, size_t strides, ptx_val begin) {
     ptx_val x, head, sequence, row, ragged, count, stride;
     x = ptx_ctaid_x(k);
     head = ptx_rem(k, x, ptx_u32(f->heads));
@@ -10142,7 +10155,8 @@ static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, cons
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
     }
-    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->kv_bytes, &stride);
+    x = ptxk__prefill_row_address(k, s->args, tensor, strides, ragged, sequence, row, head, f->kv_bytes,
+                                  &stride);
     return ptxk__tile_copy_source(k, &s->copier, x, stride, f->kv_bytes);
 }
 
@@ -10164,7 +10178,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptxk__lane_columns(k, lane, &row, &half);
     s->k = s->k_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     ptxk__lane_rows(k, lane, &row, &half);
-    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->converts) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
         s->v = ptxk__prefill_v_reader(k, f, tile, lane, 0);
         s->v_next = ptxk__prefill_v_reader(k, f, tile, lane, 1);
@@ -10179,7 +10193,7 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 /* Writes the rows of this warp, staged in the shared memory of its own queries; with panels, in that of the
    warpgroup's queries, which are no longer read; e4m3: in that of v before its transposition. */
 static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
-    ptx_val lane, warp, x, row, rows, here, base, stride, shared;
+    ptx_val lane, warp, x, row, rows, lse, base, stride, shared;
     ptxk__prefill_block q;
     ptx_comment(k, "out, through the place of the warp's own queries");
     lane = ptx_laneid(k);
@@ -10190,7 +10204,7 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     row = ptx_cvt(k, PTX_U64, x);
     q.row = ptx_add(k, q.row, row);
     rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
-    here = row;                                                     /* used for lse only */
+    lse = row; /* an address with PTXK_PREFILL_LSE, else not used */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
@@ -10200,14 +10214,14 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
         row = ptx_mad(k, row, stride, q.row);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
-        here = ptx_cvt(k, PTX_U64, q.head);
-        row = ptx_mad(k, here, stride, row);
-        here = ptx_ptr_add(k, base, row, 4);
+        lse = ptx_cvt(k, PTX_U64, q.head);
+        row = ptx_mad(k, lse, stride, row);
+        lse = ptx_ptr_add(k, base, row, 4);
     }
-    ptxk__prefill_finish(k, f, s, lane, q.head, here, rows);
-    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
-                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
-                              q.row, q.head, f->out_bytes, &stride);
+    ptxk__prefill_finish(k, f, s, lane, q.head, lse, rows);
+    base = ptxk__prefill_row_address(k, s->args, offsetof(ptxk_flash_prefill_args, out),
+                                     offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged,
+                                     q.sequence, q.row, q.head, f->out_bytes, &stride);
     if (f->bytes == 1)
         x = ptx_mad(k, warp, ptx_u32(4096), ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)));
     else
@@ -10218,20 +10232,20 @@ static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 }
 
 /* Panels: sets the factors of scores; e4m3: times the factor of the head. */
-static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                 ptx_val head) {
+static void ptxk__prefill_set_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     ptx_val head) {
     ptx_val x;
-    s->inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
-    s->outer = ptx_f32((double)f->outer);
-    s->minus_outer = ptx_f32(-(double)f->outer);
+    s->tanh_factor = ptx_f32(f->scale_is_negative ? -(double)f->tanh_factor : f->tanh_factor);
+    s->score_factor = ptx_f32((double)f->score_factor);
+    s->minus_score_factor = ptx_f32(-(double)f->score_factor);
     if (f->bytes > 1) return;
     x = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_prefill_args, k_factors), head);
-    if (f->inner > 0) {
-        s->inner = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
+    if (f->tanh_factor > 0) {
+        s->tanh_factor = ptx_op2(k, PTX_MUL, PTX_RN, x, s->tanh_factor);
         return;
     }
-    s->outer = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
-    s->minus_outer = ptx_neg(k, s->outer);
+    s->score_factor = ptx_op2(k, PTX_MUL, PTX_RN, x, s->score_factor);
+    s->minus_score_factor = ptx_neg(k, s->score_factor);
 }
 
 /* Starts with empty sums. Where `bad` holds, the totals are NaN. */
@@ -10241,10 +10255,11 @@ static void ptxk__prefill_start_sums(ptx_kernel *k, const ptxk__prefill *f, ptxk
     uint32_t i, h, n, e;
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
-            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* a score of -inf then has weight 0 */
+            /* A score of -inf then has weight 0. */
+            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->infinite_score));
             s->total[i][h] = ptx_var_new(k, x);
         }
-        for (n = 0; n < f->columns; n++)
+        for (n = 0; n < f->column_tiles; n++)
             for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     }
 }
@@ -10270,52 +10285,52 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_guard(k, p);
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, args, q.sequence);
-    begin = ptxk__prefill_range(k, f, &q, &s, safe);
+    begin = ptxk__prefill_key_range(k, f, &q, &s, safe);
     if (f->page_size || f->factor_row) begin = ptx_mov(k, begin);
 
     ptx_comment(k, "q");
-    base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
-                              offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence, q.row,
-                              q.head, f->bytes, &stride);
+    base = ptxk__prefill_row_address(k, args, offsetof(ptxk_flash_prefill_args, q),
+                                     offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence,
+                                     q.row, q.head, f->bytes, &stride);
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
-    ptxk__tile_copier_new(k, f->raw ? &f->staged : &f->kv, tid, &s.copier);
-    s.outer = ptx_f32((double)f->outer);
-    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    ptxk__tile_copier_new(k, f->converts ? &f->staged : &f->kv, tid, &s.copier);
+    s.score_factor = ptx_f32((double)f->score_factor);
+    s.tanh_factor = ptx_f32(f->scale_is_negative ? -(double)f->tanh_factor : f->tanh_factor);
     if (f->cache == PTX_E4M3) {
-        base = ptxk__prefill_factor(k, f, &s, 0);
-        if (f->inner > 0)
-            s.inner = ptx_mul(k, base, s.inner);
+        base = ptxk__prefill_head_factor(k, f, &s, 0);
+        if (f->tanh_factor > 0)
+            s.tanh_factor = ptx_mul(k, base, s.tanh_factor);
         else
-            s.outer = ptx_mul(k, base, s.outer);
+            s.score_factor = ptx_mul(k, base, s.score_factor);
     }
-    if (f->plain)
-        ptxk__prefill_readers_plain(k, f, &s, lane, warp);
+    if (f->no_tensor_cores)
+        ptxk__prefill_readers_scalar(k, f, &s, lane, warp);
     else
         ptxk__prefill_readers(k, f, &s, lane, warp);
-    s.at = ptx_var_new(k, begin);
+    s.tile_key = ptx_var_new(k, begin);
     if (!f->page_size) {
-        base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
-                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
-        s.v_at = ptx_var_new(k, base);
-        base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
-                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
-        s.k_at = ptx_var_new(k, base);
+        base = ptxk__prefill_keys_address(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
+                                          offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
+        s.v_source = ptx_var_new(k, base);
+        base = ptxk__prefill_keys_address(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
+                                          offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
+        s.k_source = ptx_var_new(k, base);
     }
     if (!f->page_size) ptxk__prefill_copy_tile(k, f, &s, 0, begin);
     p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
     ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
-    if (f->raw) {
+    if (f->converts) {
         ptxk__prefill_convert(k, f, &s);
         ptx_bar_sync(k, ptx_imm(0));
     }
-    for (i = 0; i < f->m && f->hold; i++) {
-        for (n = 0; n < f->pairs; n++) {
+    for (i = 0; i < f->m && f->q_in_registers; i++) {
+        for (n = 0; n < f->qk_steps; n++) {
             row = ptxk__tile_pair_address(k, &f->q, s.q, 16 * i, n);
-            ptx_ldmatrix(k, 4, row, s.held[i][n]);
+            ptx_ldmatrix(k, 4, row, s.q_registers[i][n]);
         }
     }
     ptxk__prefill_loop(k, f, &s, safe);
@@ -10343,39 +10358,39 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
     ptx_val parity;     /* of full */
-    ptx_val odd;        /* the stage's number */
+    ptx_val index;      /* the stage's number */
 } ptxk__prefill_stage;
 
 static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
                                                   const ptxk__prefill_state *s, ptx_val tile) {
     ptxk__prefill_stage g;
-    ptx_val odd = g.odd = ptx_and(k, tile, ptx_u32(1));
+    ptx_val index = g.index = ptx_and(k, tile, ptx_u32(1));
     g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
-    g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
+    g.k = ptx_ptr_add(k, s->shared, index, ptxk__prefill_panel_bytes(f, 2 * f->keys));
     g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
     g.v = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->keys));
-    g.bars = ptx_ptr_add(k, s->shared, odd, 32);
+    g.bars = ptx_ptr_add(k, s->shared, index, 32);
     g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
     return g;
 }
 
 /* e4m3: where v of a tile is copied to before its transposition, and the full mbarrier of that copy. */
-static ptx_val ptxk__prefill_raw(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                 ptx_val tile, ptx_val *full) {
-    ptx_val odd = ptx_and(k, tile, ptx_u32(1)), at;
-    at = ptx_ptr_add(k, s->shared, odd, 8);
+static ptx_val ptxk__prefill_staged_v(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      ptx_val tile, ptx_val *full) {
+    ptx_val index = ptx_and(k, tile, ptx_u32(1)), at;
+    at = ptx_ptr_add(k, s->shared, index, 8);
     *full = ptx_off(at, (int64_t)ptxk__prefill_stages_end(f) + 72);
-    at = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, f->keys));
+    at = ptx_ptr_add(k, s->shared, index, ptxk__prefill_panel_bytes(f, f->keys));
     return ptx_ptr_add(k, at, ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)), 1);
 }
 
-/* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
+/* Copies k or v of the tile at `first` to s->copy_target. Pages may be smaller than a tile. */
 static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                       ptx_val first) {
-    ptx_val place = s->place;
+    ptx_val target = s->copy_target;
     uint32_t i;
     for (i = 0; i < f->keys; i += f->kv.rows) {
-        s->place = ptx_off(place, (int64_t)(i * 128));
+        s->copy_target = ptx_off(target, (int64_t)(i * 128));
         if (i) first = ptx_add(k, first, ptx_s32((int64_t)f->kv.rows));
         ptxk__prefill_copy_tile(k, f, s, v, first);
     }
@@ -10385,9 +10400,9 @@ static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptx
 /* Where k and v lie in their tensor maps. */
 typedef struct ptxk__prefill_source {
     ptx_val map[2], head[2], batch[2];
-    ptx_val row;    /* of key 0; pages: the sequence's block table */
-    ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
-    ptx_val rank;   /* in the cluster */
+    ptx_val row;     /* of key 0; pages: the sequence's block table */
+    ptx_val map_end; /* s32: tiles that end at most here are copied through the maps */
+    ptx_val rank;    /* in the cluster */
 } ptxk__prefill_source;
 
 /* Sets where the block's keys lie. A map's index along a stride of 0 is 0. cp.async copies keys in one place
@@ -10399,7 +10414,7 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
     ptx_val head, x, p, ragged, count, row;
     uint32_t i;
     head = ptx_div(k, q->head, ptx_u32(f->heads / f->kv_heads));
-    c->direct = q->kv_len;
+    c->map_end = q->kv_len;
     c->head[0] = c->head[1] = head;
     if (f->page_size) {
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
@@ -10412,9 +10427,9 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
                              &ragged, &count);
     c->row = ptx_cvt(k, PTX_U32, row);
     p = ptx_setp(k, PTX_GT, c->row, ptx_u32(PTXK__PREFILL_LEN));
-    c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    c->map_end = ptx_selp(k, ptx_s32(0), c->map_end, p);
     x = ptx_sub(k, ptx_s32(PTXK__PREFILL_LEN), ptx_as(c->row, PTX_S32));
-    c->direct = ptx_min(k, c->direct, x);
+    c->map_end = ptx_min(k, c->map_end, x);
     for (i = 0; i < 2; i++) {
         x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i]));
         p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
@@ -10425,18 +10440,18 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
         c->head[i] = ptx_selp(k, ptx_u32(0), head, p);
         x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 8));
         p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
-        c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+        c->map_end = ptx_selp(k, ptx_s32(0), c->map_end, p);
     }
 }
 
 /* Copies k or v of the tile at `first` through the tensor map; one thread runs it. One copy is a panel of the
    tile or of its part in a page. */
 static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
-                                    uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
+                                    uint32_t v, ptx_val target, ptx_val first, ptx_val full) {
     ptx_val o[8], at = ptx_as(first, PTX_U32), x, column = ptx_u32(0);
     uint32_t shift = 0, i, panel;
     if (f->cluster > 1) { /* every second panel, to the same place in both blocks */
-        place = ptx_ptr_add(k, place, c->rank, 16 * f->kv.panel);
+        target = ptx_ptr_add(k, target, c->rank, 16 * f->kv.panel);
         column = ptx_mul(k, c->rank, ptx_u32(128 / f->bytes));
         o[7] = ptx_cvt(k, PTX_U16, ptx_mov(k, ptx_u32(3)));
     }
@@ -10458,7 +10473,7 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
             o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
         }
         for (panel = 0; panel < f->panels; panel += f->cluster) {
-            o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
+            o[0] = ptx_off(target, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
             o[2] = ptx_u32(128 / f->bytes * panel);
             if (f->cluster > 1) o[2] = panel ? ptx_add(k, column, o[2]) : column;
             ptx_opn(k, PTX_TENSOR_G2S, f->cluster > 1 ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE,
@@ -10469,7 +10484,7 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
 
 /* Publishes cp.async copies to wgmma: one lane of each warp arrives at a full mbarrier, when all the warp's
    groups but the last `groups` are visible to the async proxy. */
-static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
+static void ptxk__prefill_arrive_full(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
     ptx_cp_async_wait(k, groups);
     ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
@@ -10480,9 +10495,9 @@ static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0,
 /* e4m3: wgmma needs v with adjacent keys: the copying warpgroup transposes each tile. Row n of the result has
    the keys of element n; of 16, places 4 t ... 4 t + 3 hold 2 t, 2 t + 1, 8 + 2 t, 8 + 2 t + 1, whose weights
    a computing thread has. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
-static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
-                                 ptx_val to) {
-    ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], here;
+static void ptxk__prefill_transpose_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
+                                      ptx_val to) {
+    ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], address;
     uint32_t pair, j, e, n;
     lane = ptx_and(k, tid, ptx_u32(31));
     warp = ptx_shr(k, tid, ptx_u32(5));
@@ -10510,9 +10525,9 @@ static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val 
             at[e] = ptx_xor(k, ptx_as(at[e], PTX_U32), ptx_u32(16));
             at[e] = ptx_ptr(at[e], PTX_SHARED);
         }
-        for (pair = 0; pair < f->pairs; pair++) {
-            here = ptxk__tile_pair_address(k, &f->kv, reader, 16 * j, pair);
-            ptx_ldmatrix_trans(k, 4, here, words);
+        for (pair = 0; pair < f->qk_steps; pair++) {
+            address = ptxk__tile_pair_address(k, &f->kv, reader, 16 * j, pair);
+            ptx_ldmatrix_trans(k, 4, address, words);
             for (n = 0; n < 2; n++) {
                 for (e = 0; e < 2; e++) {
                     x = ptx_prmt(k, words[2 * n], words[2 * n + 1], ptx_as(pick[e], PTX_B32));
@@ -10529,15 +10544,15 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                                   ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full[2], place[2], end = s->end, raw;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full[2], target[2], end = s->end, staged;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
     x = ptx_laneid(k);
     lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, q),
-                              offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged, q->sequence,
-                              q->row, q->head, f->bytes, &stride);
+    base = ptxk__prefill_row_address(k, s->args, offsetof(ptxk_flash_prefill_args, q),
+                                     offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged,
+                                     q->sequence, q->row, q->head, f->bytes, &stride);
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     for (i = 0; i < f->rows; i += 64) {
@@ -10550,32 +10565,32 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64));
     ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
     ptxk__prefill_locate_keys(k, f, s, q, c);
-    s->at = ptx_var_new(k, begin);
+    s->tile_key = ptx_var_new(k, begin);
     count = ptx_var_new(k, ptx_u32(0));
     if (f->bytes == 1) end = ptx_add(k, end, ptx_s32((int64_t)f->keys));
     ptx_loop(k);
     {
-        at = ptx_get(k, s->at);
+        at = ptx_get(k, s->tile_key);
         p = ptx_setp(k, PTX_LT, at, end);
         ptx_while(k, p);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
-        place[0] = g.k, place[1] = g.v;
+        target[0] = g.k, target[1] = g.v;
         full[0] = g.bars, full[1] = ptx_off(g.bars, 8);
         if (f->bytes == 1) { /* v is transposed in the round of the next tile */
-            place[1] = ptxk__prefill_raw(k, f, s, tile, &full[1]);
+            target[1] = ptxk__prefill_staged_v(k, f, s, tile, &full[1]);
             p = ptx_setp(k, PTX_LT, at, s->end);
             ptx_if(k, p);
         }
         empty = ptx_xor(k, g.parity, ptx_u32(1));
         next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-        p = ptx_setp(k, PTX_LE, next, c->direct);
+        p = ptx_setp(k, PTX_LE, next, c->map_end);
         ptx_if(k, p);
         for (i = 0; i < 2; i++) {
             if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
             ptx_if(k, p);
-            ptxk__prefill_load_tile(k, f, c, i, place[i], at, full[i]);
+            ptxk__prefill_load_tile(k, f, c, i, target[i], at, full[i]);
             ptx_else(k);
             ptx_guard(k, lane0);
             ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[i], 0, NULL);
@@ -10583,19 +10598,19 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         }
         ptx_else(k);
         if (!f->page_size) {
-            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
-                                         offsetof(ptxk_flash_prefill_args, v_batch_stride), at);
-            s->v_at = ptx_var_new(k, base);
-            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
-                                         offsetof(ptxk_flash_prefill_args, k_batch_stride), at);
-            s->k_at = ptx_var_new(k, base);
+            base = ptxk__prefill_keys_address(k, f, s, offsetof(ptxk_flash_prefill_args, v),
+                                              offsetof(ptxk_flash_prefill_args, v_batch_stride), at);
+            s->v_source = ptx_var_new(k, base);
+            base = ptxk__prefill_keys_address(k, f, s, offsetof(ptxk_flash_prefill_args, k),
+                                              offsetof(ptxk_flash_prefill_args, k_batch_stride), at);
+            s->k_source = ptx_var_new(k, base);
         }
         for (i = 0; i < 2; i++) {
             if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
-            s->place = place[i];
+            s->copy_target = target[i];
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
         }
-        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, full[i]);
+        for (i = 0; i < 2; i++) ptxk__prefill_arrive_full(k, 1 - i, lane0, full[i]);
         ptx_end(k);
         if (f->bytes == 1) {
             ptx_end(k);
@@ -10604,20 +10619,20 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             ptx_if(k, p);
             x = ptx_sub(k, tile, ptx_u32(1));
             g = ptxk__prefill_stage_of(k, f, s, x);
-            raw = ptxk__prefill_raw(k, f, s, x, &full[1]);
+            staged = ptxk__prefill_staged_v(k, f, s, x, &full[1]);
             ptx_mbarrier_wait(k, full[1], g.parity);
             empty = ptx_xor(k, g.parity, ptx_u32(1));
             ptx_mbarrier_wait(k, ptx_off(g.bars, 24), empty);
-            ptxk__prefill_turn_v(k, f, tid, raw, g.v);
+            ptxk__prefill_transpose_v(k, f, tid, staged, g.v);
             ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
             ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(PTXK__PREFILL_COPIERS),
-                    ptx_imm(128)); /* also: all have read `raw` */
+                    ptx_imm(128)); /* also: all have read `staged` */
             full[1] = ptx_off(g.bars, 8);
             ptx_guard(k, lane0);
             ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[1], 0, NULL);
             ptx_end(k);
         }
-        ptx_set(k, s->at, next);
+        ptx_set(k, s->tile_key, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
     }
@@ -10625,8 +10640,8 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 }
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
-static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                      const ptxk__prefill_block *q) {
+static ptx_val ptxk__prefill_has_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                          const ptxk__prefill_block *q) {
     ptx_val table, x, p, i, last, pool, v[3];
     ptx_var bad = ptx_var_new(k, ptx_u32(0));
     uint32_t shift = 0;
@@ -10641,7 +10656,7 @@ static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, con
     last = ptx_shr(k, last, ptx_u32(shift));
     i = ptx_tid_x(k);
     if (f->window) { /* the first tile may begin in pages that no query sees */
-        x = ptx_sub(k, ptxk__prefill_first(k, q), ptx_s32((int64_t)f->window - 1));
+        x = ptx_sub(k, ptxk__prefill_query_position(k, q), ptx_s32((int64_t)f->window - 1));
         x = ptx_max(k, x, ptx_s32(0));
         x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(shift));
         i = ptx_add(k, i, x);
@@ -10663,26 +10678,27 @@ static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, con
 
 /* What a computing thread has besides ptxk__prefill_state. */
 typedef struct ptxk__prefill_group {
-    ptx_val q;                              /* descriptor of the warpgroup's queries */
-    ptx_var score[4 * PTXK__PREFILL_TILES]; /* in wgmma's order: 4 for each tile of 8 keys */
+    ptx_val q;                                   /* descriptor of the warpgroup's queries */
+    ptx_var score[4 * PTXK__PREFILL_TILES];      /* in wgmma's order: 4 for each tile of 8 keys */
     ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A for each 16 keys of the tile before */
     ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
-    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the earlier sums */
-    ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
-    ptx_val first, kv_len;                       /* see ptxk__prefill_mask_limits */
-    ptx_val releases, yes;                       /* predicates: this lane arrives at empty mbarriers; true */
-    ptx_val remote, other; /* clusters: stage 0's empty mbarrier for this lane to arrive at; 1: that of v */
+    ptx_var part[64], shrink[2];     /* e4m3: a tile's weights times v; the factor of the earlier sums */
+    ptx_val own_turn, other_turn;    /* named barriers: this warpgroup's turn, the other's */
+    ptx_val first, kv_len;           /* see ptxk__prefill_mask_limits */
+    ptx_val arrives, true_predicate; /* predicates: this lane arrives at empty mbarriers; true */
+    ptx_val empty_bar;               /* clusters: stage 0's empty mbarrier for this lane to arrive at */
+    ptx_val arrives_for_v;           /* u32: 1: that mbarrier is v's, 0: k's */
 } ptxk__prefill_group;
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
     uint32_t i;
     for (i = 0; i < f->keys * f->bytes / 8; i++)
         c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
-    ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
+    ptx_op2(k, PTX_BAR_SYNC, 0, c->own_turn, ptx_imm(32 * f->warps));
 }
 
 static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c) {
-    ptx_op2(k, PTX_BAR_ARRIVE, 0, c->next, ptx_imm(32 * f->warps));
+    ptx_op2(k, PTX_BAR_ARRIVE, 0, c->other_turn, ptx_imm(32 * f->warps));
 }
 
 /* Lets the copying warpgroup overwrite k or v. */
@@ -10690,7 +10706,7 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const p
                                   const ptxk__prefill_stage *g, int v) {
     ptx_val empty = ptx_off(g->bars, 16 + 8 * (int64_t)v);
     if (f->cluster > 1) return;
-    ptx_guard(k, c->releases);
+    ptx_guard(k, c->arrives);
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
 }
 
@@ -10698,12 +10714,12 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const p
    blocks; in one instruction, since each costs a fence. first: there is no v yet. */
 static void ptxk__prefill_release_both(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
                                        const ptxk__prefill_stage *g, int first) {
-    ptx_val stage, empty, p = c->releases;
+    ptx_val stage, empty, p = c->arrives;
     if (f->cluster < 2) return;
-    stage = ptx_xor(k, g->odd, c->other);
-    empty = ptx_ptr_add(k, c->remote, stage, 32);
+    stage = ptx_xor(k, g->index, c->arrives_for_v);
+    empty = ptx_ptr_add(k, c->empty_bar, stage, 32);
     if (first) {
-        stage = ptx_setp(k, PTX_EQ, c->other, ptx_u32(0));
+        stage = ptx_setp(k, PTX_EQ, c->arrives_for_v, ptx_u32(0));
         p = ptx_and(k, p, stage);
     }
     ptx_guard(k, p);
@@ -10718,14 +10734,15 @@ static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, pt
     keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
     ptx_unpack(k, PTX_U32, 2, c->q, half);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    for (i = 0; i < f->pairs; i++) {
+    for (i = 0; i < f->qk_steps; i++) {
         a = c->q, b = keys;
         if (i) {
             half[0] = ptx_add(k, half[0], ptx_u32(i % 4 ? 2 : f->q.panel - 6));
             a = ptx_pack(k, PTX_U64, 2, half);
             b = ptx_add(k, b, ptx_u64(i / 4 * f->kv.panel + i % 4 * 2));
         }
-        ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b, i ? c->yes : ptx_inv(c->yes));
+        ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b,
+                      i ? c->true_predicate : ptx_inv(c->true_predicate));
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
@@ -10733,18 +10750,18 @@ static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, pt
 /* Issues sums += weights v, 16 keys at a time; e4m3: part = weights v, 32 at a time. */
 static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                        ptxk__prefill_group *c, ptx_val values) {
-    int wide = f->bytes > 1;
+    int is_16_bit = f->bytes > 1;
     ptx_val v[9];
     uint32_t i, e;
-    values = ptx_wgmma_descriptor(k, values, wide ? f->kv.panel * 16 : 16, 1024, 128);
+    values = ptx_wgmma_descriptor(k, values, is_16_bit ? f->kv.panel * 16 : 16, 1024, 128);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (i = 0; i < f->keys * f->bytes / 32; i++) {
         for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
-        v[4] = i ? ptx_add(k, values, ptx_u64(i * (wide ? 128 : 2))) : values;
-        v[5] = wide || i ? c->yes : ptx_inv(c->yes);
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * (is_16_bit ? 128 : 2))) : values;
+        v[5] = is_16_bit || i ? c->true_predicate : ptx_inv(c->true_predicate);
         v[6] = v[7] = v[8] = ptx_imm(1);
-        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, wide ? s->sum[0][0] : c->part,
-                  wide ? 9 : 8, v);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, is_16_bit ? s->sum[0][0] : c->part,
+                  is_16_bit ? 9 : 8, v);
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
@@ -10775,14 +10792,15 @@ static void ptxk__prefill_write_scores(ptx_kernel *k, const ptxk__prefill *f, co
     for (i = 0; i < f->keys / 2; i++) ptx_set(k, c->score[i], s->score[0][i / 4][i % 4]);
 }
 
-/* Turns the scores into weights 2^(outer * score + offset), offset = lift - outer * maximum, and computes the
-   factors of the sums. The rounding error of an offset cancels: a row's weights and total share it, and the
-   factor between two tiles is that of their offsets. From |offset| 2^10 on it would be too coarse: then the
-   maximum is subtracted first, as in mma.sync's form, and infinite scores become the largest number. */
-static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                const ptxk__prefill_group *c, ptx_val shrink[2]) {
+/* Turns the scores into weights 2^(score_factor * score + offset), offset = lift - score_factor * maximum,
+   and computes the factors of the sums. The rounding error of an offset cancels: a row's weights and total
+   share it, and the factor between two tiles is that of their offsets. From |offset| 2^10 on it would be too
+   coarse: then the maximum is subtracted first, as in mma.sync's form, and infinite scores become the
+   largest number. */
+static void ptxk__prefill_compute_weights(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                          const ptxk__prefill_group *c, ptx_val shrink[2]) {
     ptx_val old[2], most[2], part[4], offset[2], difference[2], x, p;
-    ptx_var at[2], by[2];
+    ptx_var row_offset[2], row_difference[2];
     uint32_t h, n, e, i;
     ptxk__prefill_read_scores(k, f, s, c);
     for (h = 0; h < 2; h++) {
@@ -10799,31 +10817,32 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         offset[h] = ptxk__prefill_offset(k, f, s, most[h], 0);
         difference[h] = ptxk__prefill_offset(k, f, s, old[h], 0);
         difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
-        at[h] = ptx_var_new(k, offset[h]);
-        by[h] = ptx_var_new(k, difference[h]);
+        row_offset[h] = ptx_var_new(k, offset[h]);
+        row_difference[h] = ptx_var_new(k, difference[h]);
         ptx_set(k, s->most[0][h], most[h]);
     }
     for (h = 0; h < 2; h++) part[h] = ptx_abs(k, offset[h]);
     x = ptx_max(k, part[0], part[1]);
-    p = ptx_setp(k, PTX_GE, x, ptx_f32(PTXK__PREFILL_FAR));
-    if (!(f->inner > 0) && (double)f->outer * (double)f->most < PTXK__PREFILL_FAR) {
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(PTXK__PREFILL_COARSE_OFFSET));
+    if (!(f->tanh_factor > 0)
+        && (double)f->score_factor * (double)f->infinite_score < PTXK__PREFILL_COARSE_OFFSET) {
         part[0] = ptx_max(k, most[0], most[1]);
-        part[0] = ptx_setp(k, PTX_GE, part[0], ptx_f32((double)f->most));
+        part[0] = ptx_setp(k, PTX_GE, part[0], ptx_f32((double)f->infinite_score));
         p = ptx_or(k, p, part[0]);
     }
     p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
     ptx_if(k, p);
     {
         for (h = 0; h < 2; h++) {
-            most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
+            most[h] = ptx_min(k, most[h], ptx_f32((double)f->infinite_score));
             x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
-            ptx_set(k, by[h], x);
-            ptx_set(k, at[h], ptx_f32((double)f->lift));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->score_factor);
+            ptx_set(k, row_difference[h], x);
+            ptx_set(k, row_offset[h], ptx_f32((double)f->lift));
             ptx_set(k, s->most[0][h], most[h]);
         }
         for (i = 0; i < f->keys / 2; i++) {
-            x = ptxk__min_keep_nan(k, s->score[0][i / 4][i % 4], (double)f->most);
+            x = ptxk__min_keep_nan(k, s->score[0][i / 4][i % 4], (double)f->infinite_score);
             x = ptx_op2(k, PTX_SUB, PTX_RN, x, most[i / 2 % 2]);
             ptx_set(k, c->score[i], x);
         }
@@ -10831,13 +10850,13 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     ptx_end(k);
     ptxk__prefill_read_scores(k, f, s, c);
     for (h = 0; h < 2; h++) {
-        x = ptx_get(k, by[h]);
+        x = ptx_get(k, row_difference[h]);
         shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
-        offset[h] = ptx_get(k, at[h]);
+        offset[h] = ptx_get(k, row_offset[h]);
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 2; e++) {
                 ptx_val *score = &s->score[0][n][2 * h + e];
-                *score = ptx_fma(k, *score, s->outer, offset[h]);
+                *score = ptx_fma(k, *score, s->score_factor, offset[h]);
                 *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                 i = n % 2 * 2 + e;
                 part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
@@ -10865,7 +10884,7 @@ static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, c
                 x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
             } else {
                 for (n = 0; n < 2;
-                     n++) { /* keys 2 t, 2 t + 1 and 8 + 2 t, 8 + 2 t + 1: see ptxk__prefill_turn_v */
+                     n++) { /* keys 2 t, 2 t + 1 and 8 + 2 t, 8 + 2 t + 1: see ptxk__prefill_transpose_v */
                     pair = &s->score[0][4 * j + e / 2 * 2 + n][2 * (e & 1)];
                     half[n] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, pair[1], pair[0]);
                     half[n] = ptx_as(half[n], PTX_B16);
@@ -10886,7 +10905,7 @@ static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     p = ptx_setp(k, PTX_LT, x, ptx_f32(1));
     p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
     ptx_if(k, p);
-    for (n = 0; n < f->columns; n++) {
+    for (n = 0; n < f->column_tiles; n++) {
         for (e = 0; e < 4; e++) {
             x = ptx_get(k, s->sum[0][n][e]);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[e / 2]);
@@ -10896,33 +10915,33 @@ static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptx_end(k);
 }
 
-/* Applies soft cap and sign to the scores of the tile at s->at, masks them where needed, and advances. */
-static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                     const ptxk__prefill_group *c, const ptx_val safe[2]) {
+/* Applies soft cap and sign to the scores of the tile at s->tile_key, masks them if needed, and advances. */
+static void ptxk__prefill_mask_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                    const ptxk__prefill_group *c, const ptx_val safe[2]) {
     ptx_val at, p;
-    if (f->negative || f->inner > 0) {
+    if (f->scale_is_negative || f->tanh_factor > 0) {
         ptxk__prefill_read_scores(k, f, s, c);
-        ptxk__prefill_shape_scores(k, f, s);
+        ptxk__prefill_apply_cap_and_sign(k, f, s);
         ptxk__prefill_write_scores(k, f, s, c);
     }
     p = ptxk__prefill_is_unmasked(k, f, s, safe);
-    at = ptx_get(k, s->at);
+    at = ptx_get(k, s->tile_key);
     ptx_if(k, ptx_inv(p));
     ptxk__prefill_read_scores(k, f, s, c);
     ptxk__prefill_mask(k, f, s, at, c->first, c->kv_len);
     ptxk__prefill_write_scores(k, f, s, c);
     ptx_end(k);
     at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    ptx_set(k, s->at, at);
+    ptx_set(k, s->tile_key, at);
 }
 
 /* Processes all tiles in a computing warpgroup. */
 static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   ptxk__prefill_group *c, ptx_val group, const ptx_val safe[2]) {
-    ptxk__prefill_stage g, before;
+    ptxk__prefill_stage g, previous;
     ptx_val at, p, shrink[2], tile;
     ptx_var count = ptx_var_new(k, ptx_u32(0));
-    at = ptx_get(k, s->at);
+    at = ptx_get(k, s->tile_key);
     p = ptx_setp(k, PTX_LT, at, s->end);
     ptx_if(k, p);
     {
@@ -10937,48 +10956,48 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
         ptxk__prefill_release(k, f, c, &g, 0);
         ptxk__prefill_release_both(k, f, c, &g, 1);
-        ptxk__prefill_shape_tile(k, f, s, c, safe);
-        ptxk__prefill_weigh(k, f, s, c, shrink);
+        ptxk__prefill_mask_tile(k, f, s, c, safe);
+        ptxk__prefill_compute_weights(k, f, s, c, shrink);
         ptxk__prefill_round_weights(k, f, s, c);
         ptx_loop(k);
         {
-            at = ptx_get(k, s->at);
+            at = ptx_get(k, s->tile_key);
             p = ptx_setp(k, PTX_LT, at, s->end);
             ptx_while(k, p);
             tile = ptx_get(k, count);
-            before = ptxk__prefill_stage_of(k, f, s, tile);
+            previous = ptxk__prefill_stage_of(k, f, s, tile);
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
             if (f->bytes
                 == 1) { /* v first: only here are the registers of the part and the scores live together */
-                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptx_mbarrier_wait(k, ptx_off(previous.bars, 8), previous.parity);
                 ptxk__prefill_take_turn(k, f, c);
-                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptxk__prefill_issue_values(k, f, s, c, previous.v);
                 ptx_mbarrier_wait(k, g.bars, g.parity);
                 ptxk__prefill_issue_scores(k, f, c, g.k);
                 ptxk__prefill_give_turn(k, f, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_release(k, f, c, &previous, 1);
                 ptxk__prefill_add_part(k, f, s, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
                 ptxk__prefill_release(k, f, c, &g, 0);
-                ptxk__prefill_shape_tile(k, f, s, c, safe);
-                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptxk__prefill_mask_tile(k, f, s, c, safe);
+                ptxk__prefill_compute_weights(k, f, s, c, shrink);
                 ptxk__prefill_round_weights(k, f, s, c);
             } else {
                 ptx_mbarrier_wait(k, g.bars, g.parity);
                 ptxk__prefill_take_turn(k, f, c);
                 ptxk__prefill_issue_scores(k, f, c, g.k);
-                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
-                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptx_mbarrier_wait(k, ptx_off(previous.bars, 8), previous.parity);
+                ptxk__prefill_issue_values(k, f, s, c, previous.v);
                 ptxk__prefill_give_turn(k, f, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
                 ptxk__prefill_release(k, f, c, &g, 0);
-                ptxk__prefill_shape_tile(k, f, s, c, safe);
-                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptxk__prefill_mask_tile(k, f, s, c, safe);
+                ptxk__prefill_compute_weights(k, f, s, c, shrink);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_release(k, f, c, &previous, 1);
                 ptxk__prefill_release_both(k, f, c, &g, 0);
                 ptxk__prefill_round_weights(k, f, s, c);
                 ptxk__prefill_rescale(k, f, s, shrink);
@@ -11024,10 +11043,10 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptx_guard(k, p);
     ptx_ret(k);
     q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
-    begin = ptxk__prefill_range(k, f, &q, &s, safe);
+    begin = ptxk__prefill_key_range(k, f, &q, &s, safe);
     if (f->page_size) begin = ptx_mov(k, begin);
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
-    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    s.tanh_factor = ptx_f32(f->scale_is_negative ? -(double)f->tanh_factor : f->tanh_factor);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
     for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: full of q; 9, 10: full of untransposed v */
@@ -11058,10 +11077,10 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
         group = ptx_shr(k, tid, ptx_u32(7));
         group = ptx_warpgroup_uniform(k, group);
-        ptxk__prefill_scales(k, f, &s, q.head);
+        ptxk__prefill_set_scales(k, f, &s, q.head);
         bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
         if (f->page_size) {
-            p = ptxk__prefill_bad_page(k, f, &s, &q);
+            p = ptxk__prefill_has_bad_page(k, f, &s, &q);
             bad = ptx_or(k, bad, p);
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
@@ -11069,21 +11088,21 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         for (i = 0; i < f->keys * f->bytes / 8; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
         for (i = 0; i < f->d / 2 && f->bytes == 1; i++) c.part[i] = ptx_var_new(k, ptx_f32(0));
         for (i = 0; i < 2 && f->bytes == 1; i++) c.shrink[i] = ptx_var_new(k, ptx_f32(1));
-        s.at = ptx_var_new(k, begin);
-        c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
-        c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
+        s.tile_key = ptx_var_new(k, begin);
+        c.own_turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
+        c.other_turn = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.own_turn);
         ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
         x = ptx_laneid(k);
-        c.releases = ptx_setp(k, PTX_LT, x, ptx_u32(f->cluster > 1 ? 4 : 1));
+        c.arrives = ptx_setp(k, PTX_LT, x, ptx_u32(f->cluster > 1 ? 4 : 1));
         if (f->cluster > 1) {
-            c.other = ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+            c.arrives_for_v = ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
             x = ptx_and(k, x, ptx_u32(1));
-            c.remote = ptx_mapa(k, s.shared, x);
-            x = ptx_mad(k, c.other, ptx_u32(8), ptx_u32(ptxk__prefill_stages_end(f) + 16));
-            c.remote = ptx_ptr_add(k, c.remote, x, 1);
+            c.empty_bar = ptx_mapa(k, s.shared, x);
+            x = ptx_mad(k, c.arrives_for_v, ptx_u32(8), ptx_u32(ptxk__prefill_stages_end(f) + 16));
+            c.empty_bar = ptx_ptr_add(k, c.empty_bar, x, 1);
         }
         x = ptx_mov(k, ptx_u32(1));
-        c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        c.true_predicate = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
         c.q = ptx_wgmma_descriptor(k, c.q, 16, 1024, 128);
         p = ptx_setp(k, PTX_NE, group, ptx_u32(0));
@@ -11106,7 +11125,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
 PTXK__EMIT(flash_prefill) {
     ptxk__prefill f;
     ptxk_message why;
-    char name[160], more[60] = "";
+    char name[160], suffix[60] = "";
     const ptxk_flash_prefill_desc *d = (const ptxk_flash_prefill_desc *)desc;
     ptx_code code = ptxk__prefill_form(d, m ? ptx_module_target(m) : 0, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -11114,12 +11133,13 @@ PTXK__EMIT(flash_prefill) {
         uint32_t bits[2];
         memcpy(&bits[0], &d->scale, 4);
         memcpy(&bits[1], &d->soft_cap, 4);
-        (void)snprintf(more, sizeof more, "_s%08x_c%08x", bits[0], bits[1]);
+        (void)snprintf(suffix, sizeof suffix, "_s%08x_c%08x", bits[0], bits[1]);
     }
-    if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
-    if (f.raw) (void)snprintf(more + strlen(more), 10, "_kv_%s", ptxk__cache_name(f.cache));
+    if (d->page_size) (void)snprintf(suffix + strlen(suffix), 20, "_page%u", d->page_size);
+    if (f.converts) (void)snprintf(suffix + strlen(suffix), 10, "_kv_%s", ptxk__cache_name(f.cache));
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
-                   f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
+                   f.d, ptx_type_name(f.type), ptx_type_name(f.out_type), f.flags, f.window, f.precision,
+                   suffix);
     if (f.panels)
         ptxk__prefill_emit_panels(m, site, &f, name);
     else
