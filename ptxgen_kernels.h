@@ -8757,7 +8757,7 @@ typedef struct ptxk__prefill {
     float tanh_factor;    /* factor of scores before 2^x in tanh; 0: no cap */
     float score_factor;   /* factor of scores after that, in base 2 */
     float infinite_score; /* scores from this on count as infinite: a power of two, so that the product with
-                              score_factor is exact */
+                             score_factor is exact */
     float lift;           /* the largest weight is 2^lift */
 } ptxk__prefill;
 
@@ -11164,11 +11164,12 @@ typedef struct ptxk__mla {
     uint32_t cache, bytes; /* type of the caches, read as `type`; bytes of an element */
     uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
     uint32_t m, rows, width, n, keys, threads, columns;
-    uint32_t stages;     /* of the ring of keys. 8-bit: of unconverted keys; kv is one tile */
-    uint32_t stage;      /* bytes of one */
-    uint32_t factors[2]; /* q8_0: bytes of the factors of a row of c, of r */
-    uint32_t shared, ring_at, weights_at, scratch_at; /* bytes; offsets of ring, weights, maxima and totals */
-    ptxk__tile q, kv, p, raw;
+    uint32_t stages;          /* of the ring of keys. 8-bit: of unconverted keys; kv is one tile */
+    uint32_t stage_bytes;     /* bytes of one */
+    uint32_t factor_bytes[2]; /* q8_0: bytes of the factors of a row of c, of r */
+    uint32_t shared_bytes;
+    uint32_t ring_offset, weights_offset, scratch_offset; /* scratch: maxima and totals */
+    ptxk__tile q, kv, p, staged;
     float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
 } ptxk__mla;
 
@@ -11186,7 +11187,7 @@ PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries) {
 static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, ptxk__mla *f,
                                ptxk_message *why) {
     static const char *const op = "flash_mla", *const names[] = {"q_type", "out_type"};
-    uint32_t types[2], i, most = ptxk__mla_shared_limit(target);
+    uint32_t types[2], i, max_shared = ptxk__mla_shared_limit(target);
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the description is NULL", op);
@@ -11220,14 +11221,14 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     f->cache = d->kv_type;
     f->bytes = ptxk__cache_bytes(d->kv_type);
     f->type = f->bytes == 1 ? PTX_F16 : (ptx_type)d->kv_type;
-    f->factors[0] = ptxk__factor_bytes(f->cache, d->latent);
-    f->factors[1] = ptxk__factor_bytes(f->cache, d->rope);
+    f->factor_bytes[0] = ptxk__factor_bytes(f->cache, d->latent);
+    f->factor_bytes[1] = ptxk__factor_bytes(f->cache, d->rope);
     f->q_type = (ptx_type)d->q_type;
     f->out_type = (ptx_type)d->out_type;
     f->heads = d->heads;
     f->latent = d->latent;
     f->rope = d->rope;
-    f->tile = most < 166912u ? 16 : d->tile;
+    f->tile = max_shared < 166912u ? 16 : d->tile;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
     f->flags = d->flags;
@@ -11236,7 +11237,7 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     /* 64 keys a step where two such steps fit beside q; without cp.async the ring has one stage. */
     f->m = f->tile > 16 ? 2 : 1;
     f->rows = f->tile > 32 ? 2 : 1;
-    f->keys = most > 200000u ? 64 : 32;
+    f->keys = max_shared > 200000u ? 64 : 32;
     f->width = f->keys == 64 && f->rows == 1 ? 8 : 4;
     f->n = f->keys / 8 / f->width;
     f->threads = 32 * f->rows * f->width;
@@ -11244,27 +11245,27 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     ptxk__tile_form(&f->q, f->tile, (f->latent + f->rope) * 2, 8, f->threads);
     ptxk__tile_form(&f->kv, f->keys, (f->latent + f->rope) * 2, 8, f->threads);
     ptxk__tile_form(&f->p, f->tile, f->keys * 2, 8, f->threads);
-    f->stages = most == 65536u ? 1 : f->keys == 32 && f->tile < 64 && most > 150000u ? 3 : 2;
-    f->ring_at = ptxk__tile_bytes(&f->q);
-    f->stage = ptxk__tile_bytes(&f->kv);
-    f->weights_at = f->ring_at + (f->bytes == 1 ? 1 : f->stages) * f->stage;
-    f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
-    f->shared = f->scratch_at + f->tile * f->width * 4;
+    f->stages = max_shared == 65536u ? 1 : f->keys == 32 && f->tile < 64 && max_shared > 150000u ? 3 : 2;
+    f->ring_offset = ptxk__tile_bytes(&f->q);
+    f->stage_bytes = ptxk__tile_bytes(&f->kv);
+    f->weights_offset = f->ring_offset + (f->bytes == 1 ? 1 : f->stages) * f->stage_bytes;
+    f->scratch_offset = f->weights_offset + ptxk__tile_bytes(&f->p);
+    f->shared_bytes = f->scratch_offset + f->tile * f->width * 4;
     if (f->bytes > 1) return PTX_E_NONE;
     /* Two stages where they fit; without cp.async keys are converted as they are loaded. */
-    ptxk__tile_form(&f->raw, f->keys, f->latent + f->rope, 2, f->threads);
-    f->stage = ptxk__tile_bytes(&f->raw) + f->keys * (f->factors[0] + f->factors[1]);
-    f->ring_at = f->shared;
-    f->stages = most == 65536u ? 0 : f->shared + 2 * f->stage <= most ? 2 : 1;
-    f->shared += f->stages * f->stage;
+    ptxk__tile_form(&f->staged, f->keys, f->latent + f->rope, 2, f->threads);
+    f->stage_bytes = ptxk__tile_bytes(&f->staged) + f->keys * (f->factor_bytes[0] + f->factor_bytes[1]);
+    f->ring_offset = f->shared_bytes;
+    f->stages = max_shared == 65536u ? 0 : f->shared_bytes + 2 * f->stage_bytes <= max_shared ? 2 : 1;
+    f->shared_bytes += f->stages * f->stage_bytes;
     return PTX_E_NONE;
 }
 
 PTXK__PLAN(flash_mla) {
     static const char *const op = "flash_mla";
     ptxk__mla f;
-    uint64_t pairs, tiles, blocks, most;
-    uint32_t longest, chunks, least;
+    uint64_t pairs, tiles, blocks, max_chunks;
+    uint32_t longest, chunks, min_keys;
     ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
     if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
@@ -11284,21 +11285,22 @@ PTXK__PLAN(flash_mla) {
     tiles = (pairs + f.tile - 1) / f.tile;
     /* Chunks to fill the multiprocessors, of enough keys that their reads outweigh the partial results. */
     blocks = tiles * shape->batch;
-    least = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
-    most = ptxk__ceil_div(longest, least);
+    min_keys = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
+    max_chunks = ptxk__ceil_div(longest, min_keys);
     chunks = blocks >= shape->sm_count ? 1 : (uint32_t)((shape->sm_count + blocks - 1) / blocks);
-    if (chunks > most) chunks = (uint32_t)most;
+    if (chunks > max_chunks) chunks = (uint32_t)max_chunks;
     if (chunks > 65535) chunks = 65535;
     if (chunks < 1) chunks = 1;
-    ptxk__plan_one(plan, (uint32_t)tiles, shape->batch, f.threads,
-                   shape->batch
-                       * ((uint64_t)longest * ((f.latent + f.rope) * f.bytes + f.factors[0] + f.factors[1])
-                          + pairs
-                                * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
-                                   + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
-                                   + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
+    ptxk__plan_one(
+        plan, (uint32_t)tiles, shape->batch, f.threads,
+        shape->batch
+            * ((uint64_t)longest * ((f.latent + f.rope) * f.bytes + f.factor_bytes[0] + f.factor_bytes[1])
+               + pairs
+                     * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
+                        + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
+                        + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
     plan->launch[0].grid[2] = chunks;
-    plan->launch[0].shared_bytes = f.shared;
+    plan->launch[0].shared_bytes = f.shared_bytes;
     if (chunks == 1) return PTX_E_NONE;
     plan->workspace_bytes =
         PTXK__MLA_HEADER + ptxk__up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
@@ -11367,7 +11369,7 @@ PTXK__CHECK(flash_mla) {
         at = i ? args->r_factors : args->c_factors;
         s[9 + i] = ptxk__span_factors(caches[2 + i], at, f.cache, 1, d, args->batch, 0, 0, 0);
         if (!f.page_size || f.cache != PTXK_Q8_0) continue;
-        s[9 + i] = ptxk__span_of(caches[2 + i], at, f.factors[i], 16, 1);
+        s[9 + i] = ptxk__span_of(caches[2 + i], at, f.factor_bytes[i], 16, 1);
         ptxk__span_repeat(&s[9 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache / 16);
     }
     s[5] = ptxk__span_of("lengths", args->lengths, (uint64_t)args->batch * 4, 4, args->lengths != 0);
@@ -11393,32 +11395,35 @@ PTXK__CHECK(flash_mla) {
 
 typedef struct ptxk__mla_state {
     ptx_val args, shared, tid, lane, sequence, queries, first_pair, pairs;
-    ptx_val across, along; /* this warp's number among those of the same rows; of the same keys */
-    ptx_val length, end;   /* s32: of the sequence; end of this block's keys */
+    ptx_val key_warp, row_warp; /* this warp's number among those of the same rows; of the same keys */
+    ptx_val length, end;        /* s32: of the sequence; end of this block's keys */
     ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
     ptx_val factors[2];                            /* q8_0: as base; e4m3: f32 factor of scores, base 2 */
-    ptx_val row, chunk;                     /* first row and chunk of this thread's copies; every 8th chunk */
-    ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
-    ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
+    ptx_val row, chunk; /* first row and chunk of this thread's copies; every 8th chunk */
+    ptx_val q, k, v, p, weight_address[PTXK__MLA_N]; /* reader addresses; where weights are stored */
+    ptx_val visible_keys[2][2];                      /* s32: keys that each of this thread's rows sees */
     ptx_var sum[2][PTXK__MLA_COLUMNS][4], most[2][2], total[2][2], poison;
 } ptxk__mla_state;
 
-/* Stride `which` of the two at `pair` in the arguments, or `otherwise` where both are 0. */
-static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32_t which, ptx_val otherwise) {
-    ptx_val a = ptxk__arg_u32(k, args, pair), b = ptxk__arg_u32(k, args, pair + 8), p;
+/* Stride `which` of the two at `strides` in the arguments, or `otherwise` where both are 0. */
+static ptx_val ptxk__mla_load_stride(ptx_kernel *k, ptx_val args, size_t strides, uint32_t which,
+                                     ptx_val otherwise) {
+    ptx_val a = ptxk__arg_u32(k, args, strides), b = ptxk__arg_u32(k, args, strides + 8), p;
     p = ptx_or(k, a, b);
     p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
     return ptx_selp(k, otherwise, which ? b : a, p);
 }
 
-/* The address of row `number`, a query and head, in q, q_rope or out. pair: its strides in the arguments. */
-static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t tensor,
-                             size_t pair, uint32_t d, uint32_t bytes, ptx_val number) {
+/* The address of row `number`, a query and head, in q, q_rope or out. strides: its strides in the
+   arguments. */
+static ptx_val ptxk__mla_row_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                     size_t tensor, size_t strides, uint32_t d, uint32_t bytes,
+                                     ptx_val number) {
     ptx_val t = ptx_div(k, number, ptx_u32(f->heads)), h = ptx_rem(k, number, ptx_u32(f->heads)), x, at;
     t = ptx_mad(k, s->sequence, s->queries, t);
-    x = ptxk__mla_stride(k, s->args, pair, 0, ptx_u32(f->heads * d));
+    x = ptxk__mla_load_stride(k, s->args, strides, 0, ptx_u32(f->heads * d));
     t = ptx_mul_wide(k, t, x);
-    x = ptxk__mla_stride(k, s->args, pair, 1, ptx_u32(d));
+    x = ptxk__mla_load_stride(k, s->args, strides, 1, ptx_u32(d));
     t = ptx_mad_wide(k, h, x, t);
     at = ptxk__arg_ptr(k, s->args, tensor);
     return ptx_ptr_add(k, at, t, bytes);
@@ -11427,38 +11432,40 @@ static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
 /* Loads the tile's rows of q to shared memory, rounded to the type of the caches. */
 static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
-    ptx_val row, number, from[2], to, p, inside, x[8], words[4], c, here;
+    ptx_val row, number, from[2], to, p, in_tile, x[8], words[4], c, at;
     for (r = 0; r < f->tile; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
         number = ptx_add(k, s->first_pair, row);
         p = ptx_setp(k, PTX_LT, number, s->pairs);
-        inside = ptx_setp(k, PTX_LT, row, ptx_u32(f->tile));
-        p = ptx_and(k, p, inside);
+        in_tile = ptx_setp(k, PTX_LT, row, ptx_u32(f->tile));
+        p = ptx_and(k, p, in_tile);
         number = ptx_selp(k, number, ptx_u32(0), p);
-        from[0] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q),
-                                offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
-        from[1] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
-                                offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
+        from[0] =
+            ptxk__mla_row_address(k, f, s, offsetof(ptxk_flash_mla_args, q),
+                                  offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
+        from[1] =
+            ptxk__mla_row_address(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
+                                  offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
         for (e = 0; e < 8; e += per) { /* a request reads whole sectors: 16 bytes a lane, 128 a row */
             c = ptx_mul(k, s->chunk, ptx_u32(per));
             to = ptx_shr(k, c, ptx_u32(3));
             if (e) to = ptx_add(k, to, ptx_u32(e));
             to = ptxk__tile_chunk_offset(k, &f->q, row, to);
             to = ptx_ptr_add(k, s->shared, to, 1);
-            here = ptx_and(k, c, ptx_u32(7));
-            to = ptx_ptr_add(k, to, here, 2);
+            at = ptx_and(k, c, ptx_u32(7));
+            to = ptx_ptr_add(k, to, at, 2);
             for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
                 int rope = 64 * j >= f->latent;
-                ptx_val seen = p, stored = inside;
+                ptx_val seen = p, stored = in_tile;
                 if (rope && 8 * e >= f->rope) continue;
-                here = ptx_ptr_add(k, from[rope], s->chunk, 16);
+                at = ptx_ptr_add(k, from[rope], s->chunk, 16);
                 if (rope && f->rope < 8 * e + 8 * per) {
                     c = ptx_setp(k, PTX_LT, s->chunk, ptx_u32((f->rope - 8 * e) / per));
                     seen = ptx_and(k, p, c);
-                    stored = ptx_and(k, inside, c);
+                    stored = ptx_and(k, in_tile, c);
                 }
                 ptxk__load_f32_if(k, &seen, f->q_type, per,
-                                  ptx_at(here, (int64_t)(((rope ? 0 : 64 * j) + 8 * e) * bytes)), x);
+                                  ptx_at(at, (int64_t)(((rope ? 0 : 64 * j) + 8 * e) * bytes)), x);
                 ptxk_narrow(k, f->type, per, x, words);
                 ptx_guard(k, stored);
                 ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(128 * j)), words);
@@ -11469,7 +11476,8 @@ static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state 
 
 /* Where half of this thread's 16 numbers of a row goes in the tile of keys, as f16: the first half in threads
    0 to 3 of 8, else the last: stores go to different banks. The other half goes to this address ^ 16. */
-static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row) {
+static ptx_val ptxk__mla_half_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                      ptx_val row) {
     ptx_val chunk = ptx_shr(k, s->chunk, ptx_u32(2));
     chunk = ptx_mad(k, s->chunk, ptx_u32(2), chunk);
     chunk = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
@@ -11477,18 +11485,19 @@ static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__ml
     return ptx_ptr_add(k, s->shared, chunk, 1);
 }
 
-/* Stores 16 numbers as f16 `bytes` beyond `to`, of ptxk__mla_place. factor: q8_0's, f16; p: NULL: always. */
+/* Stores 16 numbers as f16 `bytes` beyond `to`, of ptxk__mla_half_address. factor: q8_0's, f16; p: NULL:
+   always. */
 static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val words[4],
                             ptx_val factor, const ptx_val *p, ptx_val to, uint32_t bytes) {
     ptx_val last = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(4)), half[2][2], out[4];
     uint32_t e;
     for (e = 0; e < 4; e++) half[e / 2][e % 2] = ptx_selp(k, words[e ^ 2], words[e], last);
-    if (f->factors[0]) {
+    if (f->factor_bytes[0]) {
         out[0] = out[1] = factor;
         factor = ptx_pack(k, PTX_F16X2, 2, out);
     }
     for (e = 0; e < 2; e++) {
-        ptxk__widen_chunk(k, f->cache, half[e], f->factors[0] ? &factor : NULL, out);
+        ptxk__widen_chunk(k, f->cache, half[e], f->factor_bytes[0] ? &factor : NULL, out);
         if (e) to = ptx_ptr(ptx_as(ptx_xor(k, ptx_as(to, PTX_B32), ptx_b32(16)), PTX_U32), PTX_SHARED);
         if (p) ptx_guard(k, *p);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)bytes), out);
@@ -11497,24 +11506,25 @@ static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_s
 
 /* Converts a stage of 8-bit keys, whose copies have arrived, to the tile of keys. */
 static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val stage) {
-    uint32_t raw = ptxk__tile_bytes(&f->raw), pass = f->threads / 8, r, j;
+    uint32_t staged_bytes = ptxk__tile_bytes(&f->staged), pass = f->threads / 8, r, j;
     ptx_val row, at, from[2] = {{0}, {0}}, to, p, words[4], factor = {0}, block;
     p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 16));
     block = ptx_shr(k, s->chunk, ptx_u32(1));
     for (r = 0; r < f->keys; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
-        at = ptxk__tile_chunk_offset(k, &f->raw, row, s->chunk);
+        at = ptxk__tile_chunk_offset(k, &f->staged, row, s->chunk);
         at = ptx_ptr_add(k, stage, at, 1);
-        to = ptxk__mla_place(k, f, s, row);
-        for (j = 0; j < 2 && f->factors[0]; j++) {
-            from[j] = ptx_ptr_add(k, ptx_off(stage, (int64_t)(raw + j * f->keys * f->factors[0])), row,
-                                  f->factors[j]);
+        to = ptxk__mla_half_address(k, f, s, row);
+        for (j = 0; j < 2 && f->factor_bytes[0]; j++) {
+            from[j] =
+                ptx_ptr_add(k, ptx_off(stage, (int64_t)(staged_bytes + j * f->keys * f->factor_bytes[0])),
+                            row, f->factor_bytes[j]);
             from[j] = ptx_ptr_add(k, from[j], block, 2);
         }
         for (j = 0; j <= f->latent / 128; j++) {
             int rope = 128 * j == f->latent;
             ptxk_load16(k, rope ? &p : NULL, ptx_at(at, (int64_t)(128 * j)), words);
-            if (f->factors[0])
+            if (f->factor_bytes[0])
                 factor = rope ? ptx_ld_if(k, p, PTX_F16, ptx_at(from[1], 0), ptx_f16(0))
                               : ptx_ld(k, PTX_F16, ptx_at(from[0], (int64_t)(8 * j)));
             ptxk__mla_widen(k, f, s, words, factor, rope ? &p : NULL, to, 256 * j);
@@ -11525,26 +11535,26 @@ static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla
 /* Issues this thread's copies of q8_0's factors of a row, behind a stage's keys: of c in pieces of up to 16
    bytes, of r by the last thread of 8. */
 static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row,
-                                   const ptx_val from[2], ptx_val there, ptx_val to) {
-    uint32_t size = f->factors[0] < 16 ? f->factors[0] : 16, j;
+                                   const ptx_val from[2], ptx_val exists, ptx_val to) {
+    uint32_t size = f->factor_bytes[0] < 16 ? f->factor_bytes[0] : 16, j;
     ptx_val p, valid, at, x;
     for (j = 0; j < 2; j++) {
         p = j ? ptx_setp(k, PTX_EQ, s->chunk, ptx_u32(7))
-              : ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->factors[0] / size));
+              : ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->factor_bytes[0] / size));
         at = ptx_ptr_add(
-            k, ptx_off(to, (int64_t)(ptxk__tile_bytes(&f->raw) + j * f->keys * f->factors[0])), row,
-            f->factors[j]);
+            k, ptx_off(to, (int64_t)(ptxk__tile_bytes(&f->staged) + j * f->keys * f->factor_bytes[0])), row,
+            f->factor_bytes[j]);
         if (!j) at = ptx_ptr_add(k, at, s->chunk, size);
         x = j ? from[1] : ptx_ptr_add(k, from[0], s->chunk, size);
-        if (j) size = f->factors[1];
+        if (j) size = f->factor_bytes[1];
         if (size == 2) {
-            valid = ptx_and(k, there, p);
+            valid = ptx_and(k, exists, p);
             x = ptx_ld_if(k, valid, PTX_U16, ptx_at(x, 0), ptx_imm(0));
             ptx_guard(k, p);
             ptx_st(k, PTX_U16, ptx_at(at, 0), x);
             continue;
         }
-        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), exists);
         ptx_guard(k, p);
         if (size == 16)
             ptx_cp_async_16_zfill(k, at, x, valid);
@@ -11557,73 +11567,74 @@ static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk
    sm_80 it loads and stores them; 8-bit keys then go, converted, to the tile of keys. */
 static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
     uint32_t pass = f->threads / 8, chunks = f->rope * f->bytes / 16, async = f->stages >= f->bytes, r, j;
-    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4], factor[2], x = {0};
+    ptx_val row, key, exists, page, p = {0}, from[2], valid, bytes, temp, c, words[4], factor[2], x = {0};
     for (r = 0; r < f->keys; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
         key = ptx_add(k, at, ptx_as(row, PTX_S32));
-        there = ptx_setp(k, PTX_LT, key, s->end);
-        key = ptx_selp(k, ptx_as(key, PTX_U32), ptx_u32(0), there);
+        exists = ptx_setp(k, PTX_LT, key, s->end);
+        key = ptx_selp(k, ptx_as(key, PTX_U32), ptx_u32(0), exists);
         if (f->page_size) {
             page = ptx_shr(k, key, ptx_u32(f->page_shift));
-            here = ptx_ptr_add(k, s->table, page, 4);
-            page = ptx_ld_if(k, there, PTX_U32, ptx_at(here, 0), ptx_u32(0));
+            temp = ptx_ptr_add(k, s->table, page, 4);
+            page = ptx_ld_if(k, exists, PTX_U32, ptx_at(temp, 0), ptx_u32(0));
             p = ptx_setp(k, PTX_GE, page, s->pool_pages);
             valid = ptx_selp(k, ptx_f32(NAN), ptx_get(k, s->poison), p);
             ptx_set(k, s->poison, valid);
             p = ptx_setp(k, PTX_LT, page, s->pool_pages);
-            there = ptx_and(k, there, p);
+            exists = ptx_and(k, exists, p);
             page = ptx_selp(k, page, ptx_u32(0), p);
             key = ptx_and(k, key, ptx_u32(f->page_size - 1));
-            here = ptx_cvt(k, PTX_U64, key);
-            here = ptx_mad_wide(k, page, ptx_u32(f->page_size), here);
+            temp = ptx_cvt(k, PTX_U64, key);
+            temp = ptx_mad_wide(k, page, ptx_u32(f->page_size), temp);
         }
         for (j = 0; j < 2; j++) {
             if (f->page_size) {
                 from[j] = ptx_cvt(k, PTX_U64, s->stride[j]);
-                from[j] = ptx_mul(k, here, from[j]);
+                from[j] = ptx_mul(k, temp, from[j]);
             } else {
                 from[j] = ptx_mul_wide(k, key, s->stride[j]);
             }
-            if (f->factors[0]) factor[j] = ptxk__factors_at(k, s->factors[j], from[j]);
+            if (f->factor_bytes[0]) factor[j] = ptxk__factors_at(k, s->factors[j], from[j]);
             from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
             from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
         }
-        bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), there);
+        bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), exists);
         if (f->bytes == 1 && !async) {
-            c = ptxk__mla_place(k, f, s, row);
+            c = ptxk__mla_half_address(k, f, s, row);
         } else {
-            c = ptxk__tile_chunk_offset(k, f->bytes == 1 ? &f->raw : &f->kv, row, s->chunk);
+            c = ptxk__tile_chunk_offset(k, f->bytes == 1 ? &f->staged : &f->kv, row, s->chunk);
             c = ptx_ptr_add(k, to, c, 1);
         }
-        if (f->factors[0] && async) ptxk__mla_copy_factors(k, f, s, row, factor, there, to);
+        if (f->factor_bytes[0] && async) ptxk__mla_copy_factors(k, f, s, row, factor, exists, to);
         for (j = 0; j <= f->latent * f->bytes / 128; j++) {
-            int rope = 128 * j == f->latent * f->bytes, part = rope && chunks < 8;
-            here = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
-            if (part) {
+            int rope = 128 * j == f->latent * f->bytes, is_partial = rope && chunks < 8;
+            temp = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
+            if (is_partial) {
                 p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks));
-                there = ptx_and(k, there, p);
+                exists = ptx_and(k, exists, p);
             }
-            if (!async) ptxk_load16(k, &there, ptx_at(here, 0), words);
+            if (!async) ptxk_load16(k, &exists, ptx_at(temp, 0), words);
             if (f->bytes == 1 && !async) {
-                if (f->factors[0]) {
+                if (f->factor_bytes[0]) {
                     x = ptx_shr(k, s->chunk, ptx_u32(1));
                     x = ptx_ptr_add(k, factor[rope], x, 2);
-                    x = ptx_ld_if(k, there, PTX_F16, ptx_at(x, rope ? 0 : (int64_t)(8 * j)), ptx_f16(0));
+                    x = ptx_ld_if(k, exists, PTX_F16, ptx_at(x, rope ? 0 : (int64_t)(8 * j)), ptx_f16(0));
                 }
-                ptxk__mla_widen(k, f, s, words, x, part ? &p : NULL, c, 256 * j);
+                ptxk__mla_widen(k, f, s, words, x, is_partial ? &p : NULL, c, 256 * j);
                 continue;
             }
-            if (part) ptx_guard(k, p);
+            if (is_partial) ptx_guard(k, p);
             if (!async)
                 ptx_st_vec(k, PTX_B32, 4, ptx_at(c, (int64_t)(128 * j)), words);
             else
-                ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), here, bytes);
+                ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), temp, bytes);
         }
     }
 }
 
 /* The sequence's cache, or the pool, of c, r or their factors. */
-static ptx_val ptxk__mla_cache(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t field) {
+static ptx_val ptxk__mla_cache_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                       size_t field) {
     ptx_val x = ptxk__arg_ptr(k, s->args, field);
     if (f->page_size) return x;
     x = ptx_ptr_add(k, x, s->sequence, 8);
@@ -11638,8 +11649,8 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     s->tid = ptx_tid_x(k);
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     warp = ptx_shr(k, s->tid, ptx_u32(5));
-    s->across = ptx_rem(k, warp, ptx_u32(f->width));
-    s->along = ptx_div(k, warp, ptx_u32(f->width));
+    s->key_warp = ptx_rem(k, warp, ptx_u32(f->width));
+    s->row_warp = ptx_div(k, warp, ptx_u32(f->width));
     s->row = ptx_shr(k, s->tid, ptx_u32(3));
     s->chunk = ptx_and(k, s->tid, ptx_u32(7));
     s->sequence = ptx_ctaid_y(k);
@@ -11665,7 +11676,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     s->poison = ptx_var_new(k, x);
     for (i = 0; i < f->m; i++) { /* the keys that the queries of this thread's rows see */
         for (h = 0; h < 2; h++) {
-            x = ptx_mul(k, s->along, ptx_u32(16 * f->m));
+            x = ptx_mul(k, s->row_warp, ptx_u32(16 * f->m));
             number = ptx_shr(k, s->lane, ptx_u32(2));
             x = ptx_add(k, x, number);
             x = ptx_add(k, x, ptx_u32(16 * i + 8 * h));
@@ -11675,7 +11686,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
             x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
             x = ptx_sub(k, x, ptx_as(s->queries, PTX_S32));
             x = ptx_add(k, x, ptx_s32(1));
-            s->limit[i][h] = ptx_selp(k, x, ptx_s32(0), p);
+            s->visible_keys[i][h] = ptx_selp(k, x, ptx_s32(0), p);
         }
     }
     x = ptx_add(k, s->first_pair, ptx_u32(f->tile - 1)); /* the last query of the block sees the most */
@@ -11701,9 +11712,9 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         x = ptx_selp(k, ptx_u32(i ? f->rope : f->latent), x, p);
         s->stride[i] = f->bytes == 1 ? x : ptx_mul(k, x, ptx_u32(f->bytes));
-        s->base[i] = ptxk__mla_cache(k, f, s, field);
+        s->base[i] = ptxk__mla_cache_address(k, f, s, field);
         field = offsetof(ptxk_flash_mla_args, c_factors) + 8 * i;
-        if (f->factors[0]) s->factors[i] = ptxk__mla_cache(k, f, s, field);
+        if (f->factor_bytes[0]) s->factors[i] = ptxk__mla_cache_address(k, f, s, field);
         if (f->cache != PTX_E4M3) continue;
         x = ptxk__head_factor(k, s->args, field, ptx_u32(0));
         s->factors[i] = ptx_mul(k, x, ptx_f32((double)f->scale * ptxk__byte_lift(k, f->cache)));
@@ -11717,35 +11728,35 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     }
     /* Readers: rows of q and of the weights, columns of v, keys of k; where this thread stores weights. */
     ptxk__lane_rows(k, s->lane, &row, &half);
-    number = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    number = ptx_mad(k, s->row_warp, ptx_u32(16 * f->m), row);
     s->q = ptxk__tile_reader(k, &f->q, s->shared, number, half);
-    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_offset), 1);
     s->p = ptxk__tile_reader(k, &f->p, x, number, half);
     x = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
-    half = ptx_mad(k, s->across, ptx_u32(f->columns / 8), half);
+    half = ptx_mad(k, s->key_warp, ptx_u32(f->columns / 8), half);
     s->v = ptxk__tile_reader(k, &f->kv, x, row, half);
     ptxk__lane_columns(k, s->lane, &row, &half);
-    number = ptx_mad(k, s->across, ptx_u32(8 * f->n), row);
+    number = ptx_mad(k, s->key_warp, ptx_u32(8 * f->n), row);
     s->k = ptxk__tile_reader(k, &f->kv, x, number, half);
-    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_offset), 1);
     row = ptx_shr(k, s->lane, ptx_u32(2));
-    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    row = ptx_mad(k, s->row_warp, ptx_u32(16 * f->m), row);
     half = ptx_and(k, s->lane, ptx_u32(3));
     x = ptx_ptr_add(k, x, half, 4);
     for (i = 0; i < f->n; i++) {
-        number = ptx_mad(k, s->across, ptx_u32(f->n), ptx_u32(i));
-        s->store[i] = ptxk__tile_reader(k, &f->p, x, row, number);
+        number = ptx_mad(k, s->key_warp, ptx_u32(f->n), ptx_u32(i));
+        s->weight_address[i] = ptxk__tile_reader(k, &f->p, x, row, number);
     }
     return ptx_as(begin, PTX_S32);
 }
 
 /* The address of the maxima or totals, [row][width], of this thread's row 16 i + 8 h. */
-static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, uint32_t i,
-                                 uint32_t h) {
+static ptx_val ptxk__mla_scratch_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                         uint32_t i, uint32_t h) {
     ptx_val row = ptx_shr(k, s->lane, ptx_u32(2)), at;
-    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    row = ptx_mad(k, s->row_warp, ptx_u32(16 * f->m), row);
     at = ptx_ptr_add(k, s->shared, row, f->width * 4);
-    return ptx_ptr_add(k, at, ptx_u32(f->scratch_at + (16 * i + 8 * h) * f->width * 4), 1);
+    return ptx_ptr_add(k, at, ptx_u32(f->scratch_offset + (16 * i + 8 * h) * f->width * 4), 1);
 }
 
 /* Reduces x, one value for each of this thread's rows, over the warps that share rows. */
@@ -11758,15 +11769,15 @@ static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             x[i][h] = ptxk_warp_reduce(k, op, x[i][h], 1, 4);
-            at = ptxk__mla_scratch(k, f, s, i, h);
-            at = ptx_ptr_add(k, at, s->across, 4);
+            at = ptxk__mla_scratch_address(k, f, s, i, h);
+            at = ptx_ptr_add(k, at, s->key_warp, 4);
             ptx_guard(k, p);
             ptx_st(k, PTX_F32, ptx_at(at, 0), x[i][h]);
         }
     ptx_bar_sync(k, ptx_imm(0));
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            at = ptxk__mla_scratch(k, f, s, i, h);
+            at = ptxk__mla_scratch_address(k, f, s, i, h);
             for (w = 0; w < f->width; w += 4)
                 ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(4 * w)), all + w);
             x[i][h] = all[0];
@@ -11780,7 +11791,7 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
                            ptx_val offset) {
     ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
     ptx_val keys = s->k, values = s->v, from;
-    ptx_val plain[2][PTXK__MLA_N][4]; /* e4m3: the scores without the rotated part */
+    ptx_val latent_score[2][PTXK__MLA_N][4]; /* e4m3: the scores without the rotated part */
     uint32_t i, h, n, e, j, c;
     if (f->bytes > 1) {
         keys = ptx_ptr_add(k, keys, offset, 1);
@@ -11794,7 +11805,7 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
         for (i = 0; i < f->m && f->cache == PTX_E4M3 && 16 * j == f->latent; i++)
             for (n = 0; n < f->n; n++)
                 for (e = 0; e < 4; e++) {
-                    plain[i][n][e] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], s->factors[0]);
+                    latent_score[i][n][e] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], s->factors[0]);
                     score[i][n][e] = zero;
                 }
         from = ptxk__tile_pair_reader(k, &f->q, s->q, j);
@@ -11808,17 +11819,17 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
     /* The mask, and the maximum of each row. */
     key = ptx_and(k, s->lane, ptx_u32(3));
     key = ptx_mul(k, key, ptx_u32(2));
-    key = ptx_mad(k, s->across, ptx_u32(8 * f->n), key);
+    key = ptx_mad(k, s->key_warp, ptx_u32(8 * f->n), key);
     key = ptx_add(k, at, ptx_as(key, PTX_S32));
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            x = ptx_sub(k, s->limit[i][h], key);
+            x = ptx_sub(k, s->visible_keys[i][h], key);
             most[i][h] = ptx_f32(-INFINITY);
             for (n = 0; n < f->n; n++)
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     p = ptx_setp(k, PTX_GT, x, ptx_s32((int64_t)(8 * n + e % 2)));
                     if (f->cache == PTX_E4M3)
-                        d[0] = ptx_fma(k, score[i][n][e], s->factors[1], plain[i][n][e]);
+                        d[0] = ptx_fma(k, score[i][n][e], s->factors[1], latent_score[i][n][e]);
                     else
                         d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
                     score[i][n][e] = ptx_selp(k, d[0], ptx_f32(-INFINITY), p);
@@ -11844,7 +11855,8 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
                     x = ptx_op2(k, PTX_ADD, PTX_RN, x, d[e % 2]);
                 }
                 d[0] = ptxk__pack_f32(k, f->type, d[0], d[1]);
-                ptx_st(k, PTX_B32, ptx_at(s->store[n], ptxk__tile_offset(&f->p, 16 * i + 8 * h, 0)), d[0]);
+                ptx_st(k, PTX_B32, ptx_at(s->weight_address[n], ptxk__tile_offset(&f->p, 16 * i + 8 * h, 0)),
+                       d[0]);
             }
             ptx_set(k, s->total[i][h], x);
         }
@@ -11874,7 +11886,8 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
 }
 
 /* The address in the workspace of the lse of partial results, behind their rows. */
-static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val chunks) {
+static ptx_val ptxk__mla_lse_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                     ptx_val chunks) {
     ptx_val n = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, batch)), at;
     n = ptx_mul(k, n, chunks);
     n = ptx_mul_wide(k, n, s->pairs);
@@ -11886,17 +11899,17 @@ static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla
 /* Stores the rows: to out, or as partial results of this chunk. */
 static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
                             ptx_val poison, int partial) {
-    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t, factor = {0};
+    ptx_val number, p, writes_lse, at, x[2], inverse, lse, first_row, values, lses, t, factor = {0};
     ptx_type type = partial ? PTX_F32 : f->out_type;
     uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
     if (f->cache == PTX_E4M3) {
         factor = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_mla_args, c_factors), ptx_u32(0));
         factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
     }
-    own = ptx_and(k, s->lane, ptx_u32(3));
-    t = ptx_mul(k, own, ptx_u32(2));
-    own = ptx_or(k, own, s->across);
-    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0)); /* one thread of a row writes lse */
+    writes_lse = ptx_and(k, s->lane, ptx_u32(3));
+    t = ptx_mul(k, writes_lse, ptx_u32(2));
+    writes_lse = ptx_or(k, writes_lse, s->key_warp);
+    writes_lse = ptx_setp(k, PTX_EQ, writes_lse, ptx_u32(0)); /* one thread of a row writes lse */
     values = lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
     if (partial) { /* partial row (sequence * chunks + chunk) * pairs + pair */
         x[0] = ptx_sreg(k, PTX_NCTAID_Z);
@@ -11908,17 +11921,17 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
         ptx_guard(k, p);
         ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_combine */
         values = ptx_off(values, PTXK__MLA_HEADER);
-        lses = ptxk__mla_lses(k, f, s, x[0]);
-        parts = ptx_mad(k, s->sequence, x[0], x[1]);
-        parts = ptx_mul_wide(k, parts, s->pairs);
+        lses = ptxk__mla_lse_address(k, f, s, x[0]);
+        first_row = ptx_mad(k, s->sequence, x[0], x[1]);
+        first_row = ptx_mul_wide(k, first_row, s->pairs);
     } else {
         lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, lse));
-        parts = ptx_mul_wide(k, s->sequence, s->pairs);
+        first_row = ptx_mul_wide(k, s->sequence, s->pairs);
     }
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             number = ptx_shr(k, s->lane, ptx_u32(2));
-            number = ptx_mad(k, s->along, ptx_u32(16 * f->m), number);
+            number = ptx_mad(k, s->row_warp, ptx_u32(16 * f->m), number);
             number = ptx_add(k, number, ptx_u32(16 * i + 8 * h));
             number = ptx_add(k, number, s->first_pair);
             p = ptx_setp(k, PTX_LT, number, s->pairs);
@@ -11932,20 +11945,21 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
             lse = ptx_add(k, lse, poison);
             if (!partial) lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
             at = ptx_cvt(k, PTX_U64, number);
-            x[1] = ptx_add(k, parts, at);
+            x[1] = ptx_add(k, first_row, at);
             if (partial || f->flags & PTXK_MLA_LSE) {
                 at = ptx_ptr_add(k, lses, x[1], 4);
-                ptx_guard(k, own);
+                ptx_guard(k, writes_lse);
                 ptx_st(k, PTX_F32, ptx_at(at, 0), lse);
             }
             if (partial) {
                 at = ptx_ptr_add(k, values, x[1], f->latent * 4);
             } else {
-                at = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, out),
-                                   offsetof(ptxk_flash_mla_args, out_row_stride), f->latent, bytes, number);
+                at = ptxk__mla_row_address(k, f, s, offsetof(ptxk_flash_mla_args, out),
+                                           offsetof(ptxk_flash_mla_args, out_row_stride), f->latent, bytes,
+                                           number);
             }
             at = ptx_ptr_add(k, at, t, bytes);
-            at = ptx_ptr_add(k, at, s->across, f->columns * bytes);
+            at = ptx_ptr_add(k, at, s->key_warp, f->columns * bytes);
             for (c = 0; c < f->columns / 8; c++) {
                 for (e = 0; e < 2; e++) {
                     x[e] = ptx_get(k, s->sum[i][c][2 * h + e]);
@@ -11961,7 +11975,7 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
 static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
     ptxk__mla_state s;
     ptx_val tid, number, chunks, first, i, at, lses, values, x[4], w, most, total;
-    ptx_var best, sum[5];
+    ptx_var running_most, sum[5];
     uint32_t e;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f->latent / 4, 1);
@@ -11974,22 +11988,22 @@ static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *
     values = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, workspace));
     chunks = ptx_ld(k, PTX_U32, ptx_at(values, 0));
     values = ptx_off(values, PTXK__MLA_HEADER);
-    lses = ptxk__mla_lses(k, f, &s, chunks);
+    lses = ptxk__mla_lse_address(k, f, &s, chunks);
     first = ptx_mul(k, s.sequence, chunks);
     first = ptx_mul_wide(k, first, s.pairs);
     at = ptx_cvt(k, PTX_U64, number);
     first = ptx_add(k, first, at);
-    best = ptx_var_new(k, ptx_f32(-FLT_MAX));
+    running_most = ptx_var_new(k, ptx_f32(-FLT_MAX));
     for (e = 0; e < 5; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
     i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
     at = ptx_mad_wide(k, i, s.pairs, first);
     at = ptx_ptr_add(k, lses, at, 4);
     w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
-    most = ptx_get(k, best);
+    most = ptx_get(k, running_most);
     most = ptx_max(k, most, w);
-    ptx_set(k, best, most);
+    ptx_set(k, running_most, most);
     ptx_end(k);
-    most = ptx_get(k, best);
+    most = ptx_get(k, running_most);
     i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
     first = ptx_mad_wide(k, i, s.pairs, first);
     at = ptx_ptr_add(k, lses, first, 4);
@@ -12011,9 +12025,9 @@ static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *
         x[e] = ptx_get(k, sum[e]);
         x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], w);
     }
-    at = ptxk__mla_row(k, f, &s, offsetof(ptxk_flash_mla_args, out),
-                       offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
-                       ptxk__kv_bytes((uint32_t)f->out_type), number);
+    at = ptxk__mla_row_address(k, f, &s, offsetof(ptxk_flash_mla_args, out),
+                               offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
+                               ptxk__kv_bytes((uint32_t)f->out_type), number);
     at = ptx_ptr_add(k, at, tid, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
     ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
     if (f->flags & PTXK_MLA_LSE) {
@@ -12033,16 +12047,16 @@ static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *
 
 static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
     ptxk__mla_state s;
-    ptx_val at, x, p, stage, place, total[2][2];
+    ptx_val at, x, p, stage, offset, total[2][2];
     ptx_var next, current;
     uint32_t ahead = f->bytes == 1 ? f->stages : f->stages - 1; /* steps whose copies are in flight */
-    uint32_t i, h, c, e, bytes = f->stage;
+    uint32_t i, h, c, e, bytes = f->stage_bytes;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f->threads, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
     s.shared = ptx_shared_dynamic_aligned(k, 128);
     at = ptxk__mla_begin(k, f, &s);
-    stage = ptx_ptr_add(k, s.shared, ptx_u32(f->ring_at), 1);
+    stage = ptx_ptr_add(k, s.shared, ptx_u32(f->ring_offset), 1);
     for (i = 0; i < ahead; i++) {
         x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
         ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
@@ -12066,30 +12080,30 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         ptx_while(k, p);
         if (ahead) ptx_cp_async_wait(k, ahead - 1);
         ptx_bar_sync(k, ptx_imm(0));
-        place = ptx_get(k, current);
+        offset = ptx_get(k, current);
         if (f->bytes == 1) { /* the stage is free once its keys are converted */
-            x = ptx_ptr_add(k, stage, place, 1);
+            x = ptx_ptr_add(k, stage, offset, 1);
             if (ahead) ptxk__mla_convert(k, f, &s, x);
             if (ahead) ptx_bar_sync(k, ptx_imm(0));
         } else {
-            x = ptx_add(k, place, ptx_u32(ahead * bytes)); /* the stage of the previous step */
+            x = ptx_add(k, offset, ptx_u32(ahead * bytes)); /* the stage of the previous step */
             p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
-            place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
-            x = ptx_selp(k, place, x, p);
+            offset = ptx_sub(k, x, ptx_u32(f->stages * bytes));
+            x = ptx_selp(k, offset, x, p);
             x = ptx_ptr_add(k, stage, x, 1);
         }
-        place = ptx_add(k, at, ptx_s32((int64_t)(ahead * f->keys)));
-        ptxk__mla_copy(k, f, &s, place, x);
+        offset = ptx_add(k, at, ptx_s32((int64_t)(ahead * f->keys)));
+        ptxk__mla_copy(k, f, &s, offset, x);
         ptxk__tile_commit(k);
         if (!ahead) ptx_bar_sync(k, ptx_imm(0));
-        place = ptx_get(k, current);
-        ptxk__mla_step(k, f, &s, at, place);
+        offset = ptx_get(k, current);
+        ptxk__mla_step(k, f, &s, at, offset);
         at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
         ptx_set(k, next, at);
-        place = ptx_add(k, place, ptx_u32(bytes));
-        p = ptx_setp(k, PTX_EQ, place, ptx_u32(f->stages * bytes));
-        place = ptx_selp(k, ptx_u32(0), place, p);
-        ptx_set(k, current, place);
+        offset = ptx_add(k, offset, ptx_u32(bytes));
+        p = ptx_setp(k, PTX_EQ, offset, ptx_u32(f->stages * bytes));
+        offset = ptx_selp(k, ptx_u32(0), offset, p);
+        ptx_set(k, current, offset);
     }
     ptx_end(k);
     if (ahead) ptx_cp_async_wait_all(k);
@@ -12098,7 +12112,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptxk__mla_reduce(k, f, &s, PTX_ADD, total);
     x = ptx_get(k, s.poison);
     if (f->page_size) {
-        p = ptx_ptr_add(k, s.shared, ptx_u32(f->weights_at), 1);
+        p = ptx_ptr_add(k, s.shared, ptx_u32(f->weights_offset), 1);
         x = ptxk_block_reduce(k, PTX_ADD, x, f->threads / 32, p);
     }
     p = ptx_sreg(k, PTX_NCTAID_Z);
@@ -12115,17 +12129,17 @@ PTXK__EMIT(flash_mla) {
     const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
     ptxk__mla f;
     ptxk_message why;
-    char of[80], name[96];
+    char variant[80], name[96];
     uint32_t scale;
     ptx_code code = ptxk__mla_form(d, ptx_module_target(m), &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     memcpy(&scale, &f.scale, sizeof scale);
-    (void)snprintf(of, sizeof of, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent, f.rope,
-                   ptxk__cache_name(f.cache), ptx_type_name(f.q_type), ptx_type_name(f.out_type), d->tile,
-                   f.page_size, f.flags, scale);
-    (void)snprintf(name, sizeof name, "flash_mla_%s", of);
+    (void)snprintf(variant, sizeof variant, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent,
+                   f.rope, ptxk__cache_name(f.cache), ptx_type_name(f.q_type), ptx_type_name(f.out_type),
+                   d->tile, f.page_size, f.flags, scale);
+    (void)snprintf(name, sizeof name, "flash_mla_%s", variant);
     ptxk__mla_attend(m, site, &f, name);
-    (void)snprintf(name, sizeof name, "flash_mla_sum_%s", of);
+    (void)snprintf(name, sizeof name, "flash_mla_sum_%s", variant);
     ptxk__mla_combine(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
