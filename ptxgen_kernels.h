@@ -12155,11 +12155,11 @@ PTXK__LEFT_OUT(flash_mla)
 
 #define PTXK__GEMV_WARPS 8u
 #define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
-#define PTXK__GEMV_SHARED 49152u /* what every device gives without opt-in */
-#define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
-#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch quantises */
+#define PTXK__GEMV_SHARED 49152u      /* what every device gives without opt-in */
+#define PTXK__GEMV_RING_MAX 4928u     /* most bytes of a warp's ring */
+#define PTXK__GEMV_BLOCK_VALUES 2048u /* values of x that a block of the first launch quantises */
 #define PTXK__GEMV_K_MAX 0x4000000u
-#define PTXK__GEMV_HEAD 256u /* bytes at the start of the workspace, for the number of slices, u32 */
+#define PTXK__GEMV_HEADER 256u /* bytes at the start of the workspace, for the number of slices, u32 */
 #define PTXK__GEMV_MATRICES 3u
 
 /* Everything that a gemv description determines. */
@@ -12168,22 +12168,22 @@ typedef struct ptxk__gemv {
     uint32_t matrices, outputs; /* SwiGLU makes one output of two matrices */
     ptx_type output;
     uint32_t columns, planes, flags;
-    uint32_t k_step;  /* k is a multiple of this */
-    uint32_t record;  /* bytes of a record of x */
-    uint32_t values;  /* values of a record of x */
-    uint32_t granule; /* records in the longest step: slices of K are whole granules */
-    uint32_t ring;    /* shared bytes before x: the rings of all warps */
-    uint32_t results; /* static shared bytes of a tile's results, one of two buffers */
+    uint32_t k_step;        /* k is a multiple of this */
+    uint32_t record_bytes;  /* bytes of a record of x */
+    uint32_t record_values; /* values of a record of x */
+    uint32_t step_records;  /* records in the longest step: a slice of K is a multiple */
+    uint32_t ring_bytes;    /* shared bytes before x: the rings of all warps */
+    uint32_t results_bytes; /* static shared bytes of a tile's results, one of two buffers */
 } ptxk__gemv;
 
 /* Bytes of dynamic shared memory. */
 static uint32_t ptxk__gemv_shared_bytes(const ptxk__gemv *f) {
-    return PTXK__GEMV_SHARED - 32 - 2 * f->results;
+    return PTXK__GEMV_SHARED - 32 - 2 * f->results_bytes;
 }
 
 static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES] = {"format", "second", "third"};
-    uint32_t format[PTXK__GEMV_MATRICES], i, room, most = 0;
+    uint32_t format[PTXK__GEMV_MATRICES], i, max_ring, min_rows = 0;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the description is NULL");
     memset(f, 0, sizeof *f);
@@ -12226,24 +12226,26 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
     }
     f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
-    f->record = ptxk__x_record(f->planes);
-    f->values = ptxk__x_values(f->planes);
-    f->results =
+    f->record_bytes = ptxk__x_record(f->planes);
+    f->record_values = ptxk__x_values(f->planes);
+    f->results_bytes =
         4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
-    room = (ptxk__gemv_shared_bytes(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
+    max_ring = (ptxk__gemv_shared_bytes(f) - 2 * f->record_bytes * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
     if (f->columns > 2)
-        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are small then */
-    if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
+        max_ring += f->record_bytes * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* steps are short then */
+    if (max_ring > PTXK__GEMV_RING_MAX) max_ring = PTXK__GEMV_RING_MAX;
     for (i = 0; i < f->matrices; i++)
-        if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
+        if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, max_ring))
             return ptxk__refuse(why, PTX_E_DESC, "gemv: %u columns do not fit", f->columns);
     for (i = 0; i < f->matrices; i++)
-        if (!most || f->rows[i].rows < most) most = f->rows[i].rows;
+        if (!min_rows || f->rows[i].rows < min_rows) min_rows = f->rows[i].rows;
     for (i = 0; i < f->matrices; i++) {
         if (d->flags & PTXK_GEMV_SWIGLU) /* a warp takes the same rows of both */
-            (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, most, room);
-        if (f->rows[i].unit / f->values > f->granule) f->granule = f->rows[i].unit / f->values;
-        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring) f->ring = f->rows[i].ring * PTXK__GEMV_WARPS;
+            (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, min_rows, max_ring);
+        if (f->rows[i].unit / f->record_values > f->step_records)
+            f->step_records = f->rows[i].unit / f->record_values;
+        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring_bytes)
+            f->ring_bytes = f->rows[i].ring * PTXK__GEMV_WARPS;
     }
     return PTX_E_NONE;
 }
@@ -12257,11 +12259,12 @@ static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
     return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
 }
 
-/* The workspace: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial results, whose offset
-   this returns. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
-static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k) {
-    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
-    return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
+/* The workspace: sums of squares at PTXK__GEMV_HEADER, then records of x, then partial results, whose offset
+   this returns. ptxk__gemv_x_address and ptxk__gemv_parts_address compute the same in the kernels. */
+static uint64_t ptxk__gemv_parts_offset(const ptxk__gemv *f, uint32_t k) {
+    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_BLOCK_VALUES) * 4);
+    return PTXK__GEMV_HEADER + sums
+           + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record_bytes);
 }
 
 static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
@@ -12286,15 +12289,15 @@ static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *sha
    slice. Where the matrix is so large that memory bandwidth bounds it (16 MB), the overhead must be below a
    26th of it: the total traffic then stays within 5 % of the lower bound. */
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
-                             uint32_t *groups) {
-    uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
+                             uint32_t *slice_blocks) {
+    uint32_t units = ptxk__ceil_div(shape->k, f->step_records * f->record_values), s, i;
     uint32_t tiles = ptxk__gemv_tiles(f, shape);
-    uint32_t unit_bytes = f->granule * f->record * f->columns;
-    uint32_t fits = (ptxk__gemv_shared_bytes(f) - f->ring) / unit_bytes;
+    uint32_t unit_bytes = f->step_records * f->record_bytes * f->columns;
+    uint32_t max_units = (ptxk__gemv_shared_bytes(f) - f->ring_bytes) / unit_bytes;
     uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0,
              outputs = 0;
     for (i = 0; i < f->matrices; i++) {
-        uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->granule * f->values
+        uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->step_records * f->record_values
                          / f->rows[i].block->values * f->rows[i].block->bytes;
         if (f->outputs < f->matrices)
             tile_unit += bytes;
@@ -12304,18 +12307,19 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         outputs += (uint64_t)ptxk__gemv_n(f, shape, i) * f->columns;
     }
     *slices = 0;
-    for (s = ptxk__ceil_div(units, fits); s <= units; s++) {
-        uint32_t per = ptxk__ceil_div(units, s), most, each;
-        uint64_t all, weights, activations, parts, cost;
-        if (ptxk__ceil_div(units, per) != s) continue;
+    for (s = ptxk__ceil_div(units, max_units); s <= units; s++) {
+        uint32_t slice_units = ptxk__ceil_div(units, s), used_blocks, block_tiles;
+        uint64_t max_blocks, weights, activations, parts, cost;
+        if (ptxk__ceil_div(units, slice_units) != s) continue;
         if (*slices && s > 1024) break;
-        all = blocks / s ? blocks / s : 1;
-        if (all > tiles) all = tiles;
-        each = ptxk__ceil_div(tiles, (uint32_t)all);
-        most = ptxk__ceil_div(tiles, each);
-        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps in addition */
-        if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
-        activations = (uint64_t)s * most * per * unit_bytes;
+        max_blocks = blocks / s ? blocks / s : 1;
+        if (max_blocks > tiles) max_blocks = tiles;
+        block_tiles = ptxk__ceil_div(tiles, (uint32_t)max_blocks);
+        used_blocks = ptxk__ceil_div(tiles, block_tiles);
+        /* A tile costs some 2 steps in addition. */
+        weights = blocks * block_tiles * (slice_units + 2) * tile_unit;
+        if ((uint64_t)s * used_blocks > blocks) weights = weights / blocks * s * used_blocks;
+        activations = (uint64_t)s * used_blocks * slice_units * unit_bytes;
         parts = s > 1 ? (uint64_t)s * outputs * 8 : 0;
         cost = weights + activations + parts;
         if (matrix > 1u << 24 && activations + parts > matrix / 26)
@@ -12323,7 +12327,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         if (cost < best) {
             best = cost;
             *slices = s;
-            *groups = most;
+            *slice_blocks = used_blocks;
         }
     }
 }
@@ -12331,7 +12335,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
 PTXK__PLAN(gemv) {
     ptxk__gemv f;
     ptx_launch *l;
-    uint32_t slices = 0, groups = 0, units, bytes, i;
+    uint32_t slices = 0, slice_blocks = 0, units, bytes, i;
     uint64_t rows = 0, results = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
@@ -12359,18 +12363,18 @@ PTXK__PLAN(gemv) {
                             "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
                             (unsigned long long)rows);
     if (!shape->n) return PTX_E_NONE;
-    ptxk__gemv_split(&f, shape, &slices, &groups);
-    units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
+    ptxk__gemv_split(&f, shape, &slices, &slice_blocks);
+    units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.step_records * f.record_values), slices);
     l = &plan->launch[plan->launches++];
     l->entry = 0;
-    l->grid[0] = ptxk__ceil_div(shape->k, PTXK__GEMV_X);
+    l->grid[0] = ptxk__ceil_div(shape->k, PTXK__GEMV_BLOCK_VALUES);
     l->grid[1] = f.columns;
     l = &plan->launch[plan->launches++];
     l->entry = 1;
-    l->grid[0] = groups;
+    l->grid[0] = slice_blocks;
     l->grid[1] = slices;
-    l->shared_bytes = f.ring + units * f.granule * f.record * f.columns;
-    plan->workspace_bytes = ptxk__gemv_parts(&f, shape->k);
+    l->shared_bytes = f.ring_bytes + units * f.step_records * f.record_bytes * f.columns;
+    plan->workspace_bytes = ptxk__gemv_parts_offset(&f, shape->k);
     if (slices > 1) {
         l = &plan->launch[plan->launches++];
         l->entry = 2;
@@ -12435,20 +12439,20 @@ PTXK__CHECK(gemv) {
     s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
                              (f.flags & PTXK_GEMV_RESIDUAL) != 0);
     s[count++].same = 1;
-    s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts(&f, args->k), 256, 1);
+    s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts_offset(&f, args->k), 256, 1);
     s[count] = ptxk__span_written(s[count], 0);
     return ptxk__check_spans(op, s, count + 1, why);
 }
 
 /* -- gemv: the workspace, x -- */
 
-static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count) {
+static ptx_val ptxk__gemv_sums_address(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count) {
     ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace)), n, row;
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
-    *count = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_X));
+    *count = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_BLOCK_VALUES));
     row = ptx_mul(k, *count, column);
     at = ptx_ptr_add(k, at, row, 4);
-    return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEAD), 1);
+    return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEADER), 1);
 }
 
 /* The number of records of a column. */
@@ -12459,21 +12463,21 @@ static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_
     return ptx_add(k, n, n);
 }
 
-static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
+static ptx_val ptxk__gemv_x_address(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val at, n, end;
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
-    n = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_X));
-    end = ptx_mad(k, n, ptx_u32(4 * f->columns), ptx_u32(PTXK__GEMV_HEAD + 255));
+    n = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_BLOCK_VALUES));
+    end = ptx_mad(k, n, ptx_u32(4 * f->columns), ptx_u32(PTXK__GEMV_HEADER + 255));
     end = ptx_and(k, end, ptx_u32(0xffffff00u));
     return ptx_ptr_add(k, at, end, 1);
 }
 
-static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
+static ptx_val ptxk__gemv_parts_address(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val at, bytes;
-    at = ptxk__gemv_x_at(k, f, args);
+    at = ptxk__gemv_x_address(k, f, args);
     bytes = ptxk__gemv_count_records(k, f, args);
-    bytes = ptx_mul_wide(k, bytes, ptx_u32(f->record * f->columns));
+    bytes = ptx_mul_wide(k, bytes, ptx_u32(f->record_bytes * f->columns));
     bytes = ptx_add(k, bytes, ptx_u64(255));
     bytes = ptx_and(k, bytes, ptx_u64(~(uint64_t)255));
     return ptx_ptr_add(k, at, bytes, 1);
@@ -12482,8 +12486,9 @@ static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 /* The first launch quantises x: a warp takes 256 values, a lane 8 of them. */
 static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    ptx_val args, scratch, tid, lane, column, block, records, n, inside, here, x[8], record, p, at, squares;
-    ptx_val count, other;
+    ptx_val args, scratch, tid, lane, column, block, records, n, inside, address, x[8], record, p, at,
+        squares;
+    ptx_val count, index;
     uint32_t e;
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
@@ -12491,49 +12496,49 @@ static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gem
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     block = ptx_ctaid_x(k);
-    other = ptx_shr(k, tid, ptx_u32(5));
-    block = ptx_mad(k, block, ptx_u32(PTXK__GEMV_WARPS), other);
+    index = ptx_shr(k, tid, ptx_u32(5));
+    block = ptx_mad(k, block, ptx_u32(PTXK__GEMV_WARPS), index);
     column = ptx_ctaid_y(k);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
-    other = ptx_shl(k, lane, ptx_u32(3));
-    other = ptx_mad(k, block, ptx_u32(256), other);
-    inside = ptx_setp(k, PTX_LT, other, n);
+    index = ptx_shl(k, lane, ptx_u32(3));
+    index = ptx_mad(k, block, ptx_u32(256), index);
+    inside = ptx_setp(k, PTX_LT, index, n);
 
-    here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, x));
-    other = ptx_cvt(k, PTX_U64, other);
-    at = ptx_mad_wide(k, column, n, other);
-    here = ptx_ptr_add(k, here, at, 4);
+    address = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, x));
+    index = ptx_cvt(k, PTX_U64, index);
+    at = ptx_mad_wide(k, column, n, index);
+    address = ptx_ptr_add(k, address, at, 4);
     for (e = 0; e < 8; e += 4)
-        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
+        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(address, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
                       x + e);
     if (f->flags & PTXK_GEMV_NORM) {
         squares = ptx_mul(k, x[0], x[0]);
         squares = ptxk_dot(k, 7, x + 1, x + 1, squares);
         squares = ptxk_block_reduce(k, PTX_ADD, squares, PTXK__GEMV_WARPS, scratch);
-        at = ptxk__gemv_sums_at(k, args, column, &count);
-        here = ptx_ctaid_x(k);
-        at = ptx_ptr_add(k, at, here, 4);
+        at = ptxk__gemv_sums_address(k, args, column, &count);
+        address = ptx_ctaid_x(k);
+        at = ptx_ptr_add(k, at, address, 4);
         p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
         ptx_guard(k, p);
         ptx_st(k, PTX_F32, ptx_at(at, 0), squares);
     }
     if (f->flags & PTXK_GEMV_GAMMA) {
         ptx_val gamma[8];
-        here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, gamma));
-        here = ptx_ptr_add(k, here, other, 4);
+        address = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, gamma));
+        address = ptx_ptr_add(k, address, index, 4);
         for (e = 0; e < 8; e += 4)
-            ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
-                          gamma + e);
+            ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(address, (int64_t)(4 * e)), PTX_NC),
+                          ptx_f32(0), gamma + e);
         for (e = 0; e < 8; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], gamma[e]);
     }
     records = ptxk__gemv_count_records(k, f, args);
     at = ptx_shr(k, block, ptx_u32(f->planes ? 2 : 0));
     p = ptx_setp(k, PTX_LT, at, records);
     block = ptx_and(k, block, ptx_u32(3));
-    record = ptxk__gemv_x_at(k, f, args);
-    other = ptx_cvt(k, PTX_U64, at);
-    at = ptx_mad_wide(k, column, records, other);
-    record = ptx_ptr_add(k, record, at, f->record);
+    record = ptxk__gemv_x_address(k, f, args);
+    index = ptx_cvt(k, PTX_U64, at);
+    at = ptx_mad_wide(k, column, records, index);
+    record = ptx_ptr_add(k, record, at, f->record_bytes);
     p = ptx_warp_uniform(k, p);
     ptx_if(k, p);
     ptxk__store_x(k, f->planes, lane, block, record, x);
@@ -12545,13 +12550,13 @@ static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gem
 
 /* 1 / sqrt(mean of squares + eps) of a column, in every lane of the warp. */
 static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
-    ptx_val at, count, i, here, x, sum, n;
+    ptx_val at, count, i, address, x, sum, n;
     ptx_var total = ptx_var_new(k, ptx_f32(0));
-    at = ptxk__gemv_sums_at(k, args, column, &count);
+    at = ptxk__gemv_sums_address(k, args, column, &count);
     i = ptx_for(k, lane, count, ptx_u32(32));
     {
-        here = ptx_ptr_add(k, at, i, 4);
-        x = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+        address = ptx_ptr_add(k, at, i, 4);
+        x = ptx_ld(k, PTX_F32, ptx_at(address, 0));
         sum = ptx_get(k, total);
         sum = ptx_add(k, sum, x);
         ptx_set(k, total, sum);
@@ -12615,16 +12620,16 @@ static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
 /* Copies this block's slice of x, all columns, to shared memory: [column][record]. */
 static void ptxk__gemv_copy_x(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
                               ptx_val shared) {
-    ptx_val from, to, at, i, tid, all, records, words[4];
+    ptx_val from, to, at, i, tid, vectors, records, words[4];
     uint32_t c;
     tid = ptx_tid_x(k);
     records = ptxk__gemv_count_records(k, f, args);
-    from = ptxk__gemv_x_at(k, f, args);
-    from = ptx_ptr_add(k, from, first, f->record);
-    all = ptx_mul(k, count, ptx_u32(f->record / 16));
+    from = ptxk__gemv_x_address(k, f, args);
+    from = ptx_ptr_add(k, from, first, f->record_bytes);
+    vectors = ptx_mul(k, count, ptx_u32(f->record_bytes / 16));
     to = shared;
     for (c = 0; c < f->columns; c++) {
-        i = ptx_for(k, tid, all, ptx_u32(PTXK__GEMV_THREADS));
+        i = ptx_for(k, tid, vectors, ptx_u32(PTXK__GEMV_THREADS));
         {
             at = ptx_ptr_add(k, from, i, 16);
             ptxk_load16(k, NULL, ptx_at(at, 0), words);
@@ -12633,33 +12638,33 @@ static void ptxk__gemv_copy_x(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
         }
         ptx_end(k);
         if (c + 1 == f->columns) break;
-        from = ptx_ptr_add(k, from, records, f->record);
-        to = ptx_ptr_add(k, to, count, f->record);
+        from = ptx_ptr_add(k, from, records, f->record_bytes);
+        to = ptx_ptr_add(k, to, count, f->record_bytes);
     }
 }
 
 typedef struct ptxk__gemv_state { /* state of a block of the second launch */
-    ptx_val args, lane, warp, tid, ring, x, stride, norms, out, parts, slice, one;
-    ptx_val skip, count;  /* records before this slice and in it */
-    ptx_val all;          /* u64: rows of all matrices, times columns */
-    ptx_val tiles_before; /* tiles of the outputs before this one */
-    ptx_val rows_before;  /* rows of the matrices before this one */
-    ptx_var turn;         /* index of the buffer with the tile's results */
+    ptx_val args, lane, warp, tid, ring, x, column_bytes, norms, results, parts, slice, single_slice;
+    ptx_val first_record, records; /* records before this slice and in it */
+    ptx_val all_rows;              /* u64: rows of all matrices */
+    ptx_val tiles_before;          /* tiles of the outputs before this one */
+    ptx_val rows_before;           /* rows of the matrices before this one */
+    ptx_var buffer_offset;         /* offset of the buffer with the tile's results */
 } ptxk__gemv_state;
 
 /* Returns the bytes of a row of matrix i in this slice. *skip: bytes before them; *row_bytes: in all. */
-static ptx_val ptxk__gemv_slice_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
-                                     uint32_t i, ptx_val *row_bytes, ptx_val *skip) {
+static ptx_val ptxk__gemv_slice_bytes(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
+                                      uint32_t i, ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
-    uint32_t record = f->values / b->values * b->bytes;
+    uint32_t weight_bytes = f->record_values / b->values * b->bytes;
     ptx_val n, part, most;
     n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, k));
     n = ptx_div(k, n, ptx_u32(b->values));
     *row_bytes = ptx_mul(k, n, ptx_u32(b->bytes));
-    part = ptx_mul(k, s->skip, ptx_u32(record));
+    part = ptx_mul(k, s->first_record, ptx_u32(weight_bytes));
     *skip = ptx_cvt(k, PTX_U64, part);
     part = ptx_sub(k, *row_bytes, part);
-    most = ptx_mul(k, s->count, ptx_u32(record));
+    most = ptx_mul(k, s->records, ptx_u32(weight_bytes));
     return ptx_min(k, part, most);
 }
 
@@ -12669,52 +12674,53 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, m;
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
     ptxk__rows_state state[2];
-    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, here, at, p, inside;
-    ptx_val end, index, column, top, values[2], rms, sum[8];
+    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, temp, at, p, inside;
+    ptx_val buffer_offset, index, column, first_row, values[2], rms, sum[8];
     memset(state, 0, sizeof state);
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
     for (m = 0; m < pair; m++) {
         const ptxk__rows *form = &f->rows[i + m];
-        at = ptx_mul(k, s->warp, ptx_u32(f->ring / PTXK__GEMV_WARPS)); /* the same place for all formats */
+        /* The same place for all formats. */
+        at = ptx_mul(k, s->warp, ptx_u32(f->ring_bytes / PTXK__GEMV_WARPS));
         at = ptx_ptr_add(k, s->ring, at, 1);
         ptxk__rows_setup(k, form, &state[m], s->lane, at);
         weights[m] = ptxk__arg_ptr(k, s->args, PTXK__GEMV_FIELD(i + m, weights));
-        bytes[m] = ptxk__gemv_slice_part(k, f, s, i + m, &row_bytes[m], &skip[m]);
+        bytes[m] = ptxk__gemv_slice_bytes(k, f, s, i + m, &row_bytes[m], &skip[m]);
     }
     tiles = ptxk_div_up(k, n, ptx_u32(tile_rows));
     blocks = ptx_sreg(k, PTX_NCTAID_X);
     tile = ptx_ctaid_x(k);
     if (i) { /* (block - tiles before) mod blocks */
-        here = ptx_rem(k, s->tiles_before, blocks);
-        here = ptx_sub(k, blocks, here);
-        tile = ptx_add(k, tile, here);
+        temp = ptx_rem(k, s->tiles_before, blocks);
+        temp = ptx_sub(k, blocks, temp);
+        tile = ptx_add(k, tile, temp);
         tile = ptx_rem(k, tile, blocks);
     }
     tile = ptx_for(k, tile, tiles, blocks);
     {
-        top = ptx_mul(k, tile, ptx_u32(tile_rows));
-        row = ptx_mad(k, s->warp, ptx_u32(rows), top);
-        end = ptx_get(k, s->turn);
-        at = ptx_ptr_add(k, s->out, end, 1);
+        first_row = ptx_mul(k, tile, ptx_u32(tile_rows));
+        row = ptx_mad(k, s->warp, ptx_u32(rows), first_row);
+        buffer_offset = ptx_get(k, s->buffer_offset);
+        at = ptx_ptr_add(k, s->results, buffer_offset, 1);
         ptx_comment(k, "the tile's results through shared memory: whole sectors, one store for each column");
-        here = ptx_mad(k, s->warp, ptx_u32(rows), s->lane);
-        here = ptx_ptr_add(k, at, here, 4);
+        temp = ptx_mad(k, s->warp, ptx_u32(rows), s->lane);
+        temp = ptx_ptr_add(k, at, temp, 4);
         inside = ptx_setp(k, PTX_LT, s->lane, ptx_u32(rows));
         for (m = 0; m < pair; m++) {
             ptxk__rows_start(k, &f->rows[i + m], &state[m], weights[m], row_bytes[m], row, n, skip[m],
                              bytes[m]);
-            ptxk__rows_finish(k, &f->rows[i + m], &state[m], s->x, s->stride, sum);
+            ptxk__rows_finish(k, &f->rows[i + m], &state[m], s->x, s->column_bytes, sum);
             for (c = 0; c < f->columns; c++) {
                 ptx_guard(k, inside);
-                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * (f->columns * m + c))), sum[c]);
+                ptx_st(k, PTX_F32, ptx_at(temp, (int64_t)(4 * tile_rows * (f->columns * m + c))), sum[c]);
             }
         }
         ptx_bar_sync(k, ptx_imm(0)); /* the next tile uses the other buffer */
-        end = ptx_xor(k, end, ptx_u32(f->results));
-        ptx_set(k, s->turn, end);
+        buffer_offset = ptx_xor(k, buffer_offset, ptx_u32(f->results_bytes));
+        ptx_set(k, s->buffer_offset, buffer_offset);
         row = ptx_rem(k, s->tid, ptx_u32(tile_rows));
         column = ptx_div(k, s->tid, ptx_u32(tile_rows));
-        row = ptx_add(k, row, top);
+        row = ptx_add(k, row, first_row);
         inside = ptx_setp(k, PTX_LT, column, ptx_u32(f->columns));
         p = ptx_setp(k, PTX_LT, row, n);
         inside = ptx_and(k, inside, p);
@@ -12723,21 +12729,21 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
             at = ptx_ptr_add(k, at, s->tid, 4);
             for (m = 0; m < pair; m++)
                 values[m] = ptx_ld(k, PTX_F32, ptx_at(at, (int64_t)(4 * tile_rows * f->columns * m)));
-            ptx_if(k, s->one);
+            ptx_if(k, s->single_slice);
             rms = ptx_f32(1);
             if (f->flags & PTXK_GEMV_NORM) {
-                here = ptx_ptr_add(k, s->norms, column, 4);
-                rms = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+                temp = ptx_ptr_add(k, s->norms, column, 4);
+                rms = ptx_ld(k, PTX_F32, ptx_at(temp, 0));
             }
             ptxk__gemv_finish(k, f, s->args, i, column, row, values, rms);
             ptx_else(k);
             index = ptx_cvt(k, PTX_U64, s->slice);
-            here = ptx_cvt(k, PTX_U64, column);
-            index = ptx_mad(k, index, ptx_u64(f->columns), here);
-            index = ptx_mul(k, index, s->all);
+            temp = ptx_cvt(k, PTX_U64, column);
+            index = ptx_mad(k, index, ptx_u64(f->columns), temp);
+            index = ptx_mul(k, index, s->all_rows);
             row = ptx_add(k, row, s->rows_before);
-            here = ptx_cvt(k, PTX_U64, row);
-            index = ptx_add(k, index, here);
+            temp = ptx_cvt(k, PTX_U64, row);
+            index = ptx_add(k, index, temp);
             at = ptx_ptr_add(k, s->parts, index, 4);
             for (m = 0; m < pair; m++) {
                 if (m) at = ptx_ptr_add(k, at, n, 4);
@@ -12766,23 +12772,23 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 /* Brings up to 4 KB of each row of the block's first tile to the L2 cache, before the kernel that makes x has
    ended. */
 static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s) {
-    ptx_val row_bytes, skip, row, n, at, inside, here, p;
+    ptx_val row_bytes, skip, row, n, at, inside, x, p;
     ptx_val weights = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemv_args, weights));
-    ptx_val part = ptxk__gemv_slice_part(k, f, s, 0, &row_bytes, &skip);
+    ptx_val part = ptxk__gemv_slice_bytes(k, f, s, 0, &row_bytes, &skip);
     uint32_t r;
     n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, n));
     row = ptx_ctaid_x(k);
     row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_WARPS), s->warp);
     row = ptx_mul(k, row, ptx_u32(f->rows[0].rows));
-    here = ptx_shl(k, s->lane, ptx_u32(7));
-    inside = ptx_setp(k, PTX_LT, here, part);
+    x = ptx_shl(k, s->lane, ptx_u32(7));
+    inside = ptx_setp(k, PTX_LT, x, part);
     weights = ptx_ptr_add(k, weights, skip, 1);
-    weights = ptx_ptr_add(k, weights, here, 1);
+    weights = ptx_ptr_add(k, weights, x, 1);
     for (r = 0; r < f->rows[0].rows; r++) {
-        here = ptx_add(k, row, ptx_u32(r));
-        p = ptx_setp(k, PTX_LT, here, n);
+        x = ptx_add(k, row, ptx_u32(r));
+        p = ptx_setp(k, PTX_LT, x, n);
         p = ptx_and(k, p, inside);
-        at = ptx_mul_wide(k, here, row_bytes);
+        at = ptx_mul_wide(k, x, row_bytes);
         at = ptx_ptr_add(k, weights, at, 1);
         ptx_guard(k, p);
         ptx_op1(k, PTX_PREFETCH_L2, 0, at);
@@ -12792,59 +12798,59 @@ static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__
 static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptxk__gemv_state s;
-    ptx_val shared, slices, per, units, n, p, rms, here, at;
+    ptx_val shared, slices, slice_units, units, n, p, rms, x, at;
     uint32_t i;
     memset(&s, 0, sizeof s);
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 2);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
     s.norms = ptx_shared(k, "norms", PTX_F32, 8, 16);
-    s.out = ptx_shared(k, "out", PTX_F32, f->results / 2, 16);
+    s.results = ptx_shared(k, "out", PTX_F32, f->results_bytes / 2, 16);
     shared = ptx_shared_dynamic(k);
     s.tid = ptx_tid_x(k);
     s.lane = ptx_and(k, s.tid, ptx_u32(31));
     s.warp = ptx_shr(k, s.tid, ptx_u32(5));
     s.ring = shared;
-    s.x = ptx_ptr_add(k, shared, ptx_u32(f->ring), 1);
+    s.x = ptx_ptr_add(k, shared, ptx_u32(f->ring_bytes), 1);
 
     ptx_comment(k, "this block's slice of K, in records of x");
     s.slice = ptx_ctaid_y(k);
     slices = ptx_sreg(k, PTX_NCTAID_Y);
-    s.one = ptx_setp(k, PTX_EQ, slices, ptx_u32(1));
+    s.single_slice = ptx_setp(k, PTX_EQ, slices, ptx_u32(1));
     n = ptxk__arg_u32(k, s.args, offsetof(ptxk_gemv_args, k));
-    units = ptxk_div_up(k, n, ptx_u32(f->granule * f->values));
-    per = ptxk_div_up(k, units, slices);
-    here = ptx_mul(k, s.slice, per);
-    units = ptx_sub(k, units, here);
-    units = ptx_min(k, units, per);
-    s.skip = ptx_mul(k, here, ptx_u32(f->granule));
-    s.count = ptx_mul(k, units, ptx_u32(f->granule));
-    s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
+    units = ptxk_div_up(k, n, ptx_u32(f->step_records * f->record_values));
+    slice_units = ptxk_div_up(k, units, slices);
+    x = ptx_mul(k, s.slice, slice_units);
+    units = ptx_sub(k, units, x);
+    units = ptx_min(k, units, slice_units);
+    s.first_record = ptx_mul(k, x, ptx_u32(f->step_records));
+    s.records = ptx_mul(k, units, ptx_u32(f->step_records));
+    s.column_bytes = ptx_mul(k, s.records, ptx_u32(f->record_bytes));
     if (ptx_module_is_dependent(m)) ptxk__gemv_prefetch(k, f, &s);
     ptx_dependent_wait_(k, site);
-    ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
+    ptxk__gemv_copy_x(k, f, s.args, s.first_record, s.records, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
-        p = ptx_and(k, s.one, p);
+        p = ptx_and(k, s.single_slice, p);
         ptx_if(k, p);
         rms = ptxk__gemv_rms(k, s.args, s.lane, s.warp);
-        here = ptx_ptr_add(k, s.norms, s.warp, 4);
+        x = ptx_ptr_add(k, s.norms, s.warp, 4);
         p = ptx_setp(k, PTX_EQ, s.lane, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_F32, ptx_at(here, 0), rms);
+        ptx_st(k, PTX_F32, ptx_at(x, 0), rms);
         ptx_end(k);
     }
     ptx_comment(k, "the sum of slices needs their number");
     at = ptxk__arg_ptr(k, s.args, offsetof(ptxk_gemv_args, workspace));
-    here = ptx_ctaid_x(k);
-    here = ptx_or(k, here, s.slice);
-    here = ptx_or(k, here, s.tid);
-    p = ptx_setp(k, PTX_EQ, here, ptx_u32(0));
+    x = ptx_ctaid_x(k);
+    x = ptx_or(k, x, s.slice);
+    x = ptx_or(k, x, s.tid);
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), slices);
-    s.parts = ptxk__gemv_parts_at(k, f, s.args);
-    here = ptxk__gemv_all_rows(k, f, s.args);
-    s.all = ptx_cvt(k, PTX_U64, here);
-    s.turn = ptx_var_new(k, ptx_u32(0));
+    s.parts = ptxk__gemv_parts_address(k, f, s.args);
+    x = ptxk__gemv_all_rows(k, f, s.args);
+    s.all_rows = ptx_cvt(k, PTX_U64, x);
+    s.buffer_offset = ptx_var_new(k, ptx_u32(0));
     s.rows_before = ptx_u32(0);
     ptx_bar_sync(k, ptx_imm(0));
     for (i = 0; i < f->outputs; i++) ptxk__gemv_tile_loop(k, f, &s, i);
@@ -12856,14 +12862,14 @@ static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f
 /* Adds the partial results of all slices, 4 * stride bytes apart. */
 static ptx_val ptxk__gemv_add_slices(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
     ptx_val x;
-    ptx_var here = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
+    ptx_var next_address = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
     (void)ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
     {
-        at = ptx_get(k, here);
+        at = ptx_get(k, next_address);
         at = ptx_ptr(at, PTX_GLOBAL);
         x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
         at = ptx_ptr_add(k, at, stride, 4);
-        ptx_set(k, here, at);
+        ptx_set(k, next_address, at);
         at = ptx_get(k, total);
         x = ptx_add(k, at, x);
         ptx_set(k, total, x);
@@ -12874,7 +12880,7 @@ static ptx_val ptxk__gemv_add_slices(ptx_kernel *k, ptx_val at, ptx_val stride, 
 
 static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    ptx_val args, tid, lane, column, rms, row, n, p, at, slices, all, index, stride, values[2];
+    ptx_val args, tid, lane, column, rms, row, n, p, at, slices, all_rows, index, stride, values[2];
     uint32_t i;
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
@@ -12886,17 +12892,17 @@ static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f,
     row = ptx_ctaid_x(k);
     row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_THREADS), tid);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n));
-    all = ptxk__gemv_all_rows(k, f, args);
-    p = ptx_setp(k, PTX_GE, row, f->outputs < f->matrices ? n : all);
+    all_rows = ptxk__gemv_all_rows(k, f, args);
+    p = ptx_setp(k, PTX_GE, row, f->outputs < f->matrices ? n : all_rows);
     ptx_guard(k, p);
     ptx_ret(k);
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
     slices = ptx_ld(k, PTX_U32, ptx_at(at, 0));
-    at = ptxk__gemv_parts_at(k, f, args);
+    at = ptxk__gemv_parts_address(k, f, args);
     index = ptx_cvt(k, PTX_U64, row);
-    index = ptx_mad_wide(k, all, column, index);
+    index = ptx_mad_wide(k, all_rows, column, index);
     at = ptx_ptr_add(k, at, index, 4);
-    stride = ptx_mul_wide(k, all, ptx_u32(f->columns));
+    stride = ptx_mul_wide(k, all_rows, ptx_u32(f->columns));
     values[0] = ptxk__gemv_add_slices(k, at, stride, slices);
     if (f->outputs < f->matrices) {
         at = ptx_ptr_add(k, at, n, 4);
