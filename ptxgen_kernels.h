@@ -5776,7 +5776,7 @@ typedef struct ptxk__flash {
     uint32_t rows;      /* rows that a warp reads with one load */
     uint32_t unroll;    /* loads of `rows` rows each that a warp issues before it computes */
     uint32_t warp_keys; /* keys of a warp in one step: rows * unroll */
-    uint32_t step;      /* keys of the block in one step */
+    uint32_t step_keys; /* keys of the block in one step */
     /* mma */
     uint32_t mma;                     /* this variant */
     uint32_t terms;                   /* numbers of the cache's type whose sum is q */
@@ -5933,11 +5933,11 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
        of a key. Four keys at a time exceed 255 registers when tile * elements exceeds 48. */
     f->unroll = f->tile * f->per_vec * f->vecs > 48 ? PTXK__UNROLL / 2 : PTXK__UNROLL;
     f->warp_keys = f->rows * f->unroll;
-    f->step = f->warp_keys * PTXK__WARPS;
+    f->step_keys = f->warp_keys * PTXK__WARPS;
     f->partial_bytes = (f->d + 8) * 4;
     ptxk__flash_form_mma(f);
     f->chunk_unit = f->keys;
-    if (f->chunk_unit < f->step) f->chunk_unit = f->step;
+    if (f->chunk_unit < f->step_keys) f->chunk_unit = f->step_keys;
 
     /* The overhead of a split is, for each of its columns, one read of q (d elements) and one write and read
        of a partial result (d floats and a sector of maximum and sum), and for each block some 16 sectors of
@@ -7148,8 +7148,8 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 }
 
 /* Loads q * scale: from global memory once for the cluster, through shared memory, to registers. */
-static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                 ptxk__flash_state *s) {
+static void ptxk__flash_scalar_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptxk__flash_state *s) {
     uint32_t per = ptxk__flash_q_elements(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass,
              h, e, v, i;
     ptx_val index, column, vec, address, to, p, owned[4], offset[4], x[4][8];
@@ -7189,8 +7189,8 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
 }
 
 /* Merges the groups of lanes of each warp, and stores the warp's sums and states in shared memory. */
-static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     const ptxk__flash_state *s) {
+static void ptxk__flash_scalar_store_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                          const ptxk__flash_state *s) {
     uint32_t n = f->per_vec * f->vecs, h, e, v, state_at = ptxk__flash_state_offset(f);
     ptx_val most[PTXK__TILE], total[PTXK__TILE], sum[PTXK__TILE][PTXK__LANE_ELEMENTS], address, p, poison,
         pair[2];
@@ -7259,7 +7259,7 @@ static void ptxk__flash_emit_scalar(ptx_module *m, const char *site, const ptxk_
         s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_lift(k, f->cache)));
     }
     ptx_comment(k, "q");
-    ptxk__flash_scalar_q(k, f, &w, &s);
+    ptxk__flash_scalar_load_q(k, f, &w, &s);
     i = ptx_mul(k, w.warp, ptx_u32(f->warp_keys));
     i = ptx_add(k, ptx_as(i, PTX_S32), w.begin);
     s.next_key = ptx_var_new(k, i);
@@ -7295,18 +7295,18 @@ static void ptxk__flash_emit_scalar(ptx_module *m, const char *site, const ptxk_
         ptx_else(k);
         ptxk__flash_step(k, f, &w, &s, 1);
         ptx_end(k);
-        i = ptx_add(k, i, ptx_s32(f->step));
+        i = ptx_add(k, i, ptx_s32(f->step_keys));
         ptx_set(k, s.next_key, i);
         if (!f->page_size) {
             offset = ptx_get(k, s.next_offset);
-            x = ptx_mul(k, w.row_bytes, ptx_u64(f->step));
+            x = ptx_mul(k, w.row_bytes, ptx_u64(f->step_keys));
             offset = ptx_add(k, offset, x);
             ptx_set(k, s.next_offset, offset);
         }
     }
     ptx_end(k);
     ptx_comment(k, "the lanes of a warp, then the warps through shared memory, then the blocks");
-    ptxk__flash_scalar_stage(k, f, &w, &s);
+    ptxk__flash_scalar_store_sums(k, f, &w, &s);
     ptxk__flash_combine_block(k, f, &w);
 }
 
@@ -7415,7 +7415,7 @@ static uint32_t ptxk__flash_layout_bytes(const ptxk__flash *f, uint32_t layout) 
 }
 
 /* Returns x, a u64, of lane `lane`. */
-static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
+static ptx_val ptxk__flash_shuffle_u64(ptx_kernel *k, ptx_val x, ptx_val lane) {
     ptx_val half[2];
     uint32_t i;
     ptx_unpack(k, PTX_U32, 2, x, half);
@@ -7503,7 +7503,7 @@ static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const 
         p = ptx_and(k, p, x);
         p = ptxk__flash_piece_exists(k, f, l, piece, p);
         absent = ptx_op1(k, PTX_NOT, 0, p);
-        at = ptxk__flash_shuffle(k, l->piece_offset, piece);
+        at = ptxk__flash_shuffle_u64(k, l->piece_offset, piece);
         x = ptx_cvt(k, PTX_U64, row);
         at = ptx_mad(k, x, w->row_bytes, at);
         at = ptxk__factors_at(k, w->factors[which], at);
@@ -7534,7 +7534,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     {
         row = ptx_as(row, PTX_U32);
         piece = ptx_div(k, row, ptx_u32(f->piece_keys));
-        from = ptxk__flash_shuffle(k, l->piece_offset, piece);
+        from = ptxk__flash_shuffle_u64(k, l->piece_offset, piece);
         to = ptx_ptr_add(k, slot, piece, f->piece_bytes);
         row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
         if (f->factor_row) block = ptxk__flash_factors_address(k, f, slot, piece, row);
@@ -7591,7 +7591,7 @@ static void ptxk__flash_copy_rows(ptx_kernel *k, const ptxk__flash *f, const ptx
     if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass_rows));
     if (f->page_size) pass_bytes = ptx_u64(l->pass_rows * ptxk__flash_layout_bytes(f, 1));
     j = ptx_for(k, ptx_u32(0), ptx_u32(8), ptx_u32(1));
-    from = ptxk__flash_shuffle(k, l->piece_offset, j);
+    from = ptxk__flash_shuffle_u64(k, l->piece_offset, j);
     row = ptx_cvt(k, PTX_U64, l->row);
     from = ptx_mad(k, row, row_bytes ? ptx_u64(row_bytes) : w->row_bytes, from);
     from = ptx_ptr_add(k, w->base[which], from, 1);
@@ -7657,7 +7657,7 @@ static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptx
         if (j && !f->page_size) {
             at = ptx_off(at, (int64_t)bytes);
         } else {
-            at = ptxk__flash_shuffle(k, l->piece_offset, ptx_u32(j));
+            at = ptxk__flash_shuffle_u64(k, l->piece_offset, ptx_u32(j));
             at = ptx_ptr_add(k, w->base[which], at, 1);
         }
         ptx_guard(k, p);
@@ -7689,8 +7689,8 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 }
 
 /* Computes what a lane copies. */
-static void ptxk__flash_loader_set(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                   ptxk__flash_loader *l) {
+static void ptxk__flash_assign_lanes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     ptxk__flash_loader *l) {
     uint32_t i;
     ptx_val p;
     for (l->pass_rows = 1; 2 * l->pass_rows * f->chunks <= 32 && l->pass_rows < f->piece_keys;)
@@ -7716,8 +7716,8 @@ static void ptxk__flash_loader_set(ptx_kernel *k, const ptxk__flash *f, const pt
 }
 
 /* Sets the first step's pieces. */
-static void ptxk__flash_loader_begin(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     const ptxk__flash_loader *l) {
+static void ptxk__flash_locate_first_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                          const ptxk__flash_loader *l) {
     ptx_val p, at = ptx_add(k, ptx_as(w->begin, PTX_U32), l->piece_key);
     if (f->page_size) {
         p = ptx_setp(k, PTX_LT, ptx_as(at, PTX_S32), w->end);
@@ -7754,8 +7754,8 @@ static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptx
    first term is 0 only where q is 0: products with infinite K are infinite. f16's second term is the rest, at
    most 2^3, times 2^12, which keeps small rests in f16's range. With 8-bit caches a lane's word of K has
    elements 4 t ... 4 t + 3 of 16: q is stored in that order. Columns past the last repeat another. */
-static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                              ptxk__flash_mma_state *s, ptx_val stage) {
+static void ptxk__flash_mma_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                   ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
     int32_t goal_exponent = f->type == PTX_F16 ? 14 : -9;
     double smallest = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
@@ -8206,8 +8206,8 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
 
 /* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. The ring must be out of
    use in the whole block. */
-static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  const ptxk__flash_mma_state *s) {
+static void ptxk__flash_mma_store_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                       const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
     ptx_val poison, total[4][2], pair[2], address, column, row, p, x;
     poison = ptx_ld(k, PTX_F32, ptx_at(s->bars, (int64_t)(16 * f->ring_items)));
@@ -8362,15 +8362,15 @@ static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__fl
         }
         if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-        ptxk__flash_loader_set(k, f, &w, &l);
-        ptxk__flash_loader_begin(k, f, &w, &l);
+        ptxk__flash_assign_lanes(k, f, &w, &l);
+        ptxk__flash_locate_first_step(k, f, &w, &l);
         (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring_items - 1) / 2), ptx_u32(1));
         ptxk__flash_load_step(k, f, &w, &s, &l, 0);
     }
     ptx_end(k);
     ptx_comment(k, "q, staged where the last item of the ring will be");
-    ptxk__flash_mma_q(k, f, &w, &s,
-                      ptx_ptr_add(k, w.shared, ptx_u32(f->item_bytes * (f->ring_items - 1)), 1));
+    ptxk__flash_mma_load_q(k, f, &w, &s,
+                           ptx_ptr_add(k, w.shared, ptx_u32(f->item_bytes * (f->ring_items - 1)), 1));
     for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
             s.soft[n][j] = ptxk__softmax_new(k);
@@ -8383,7 +8383,7 @@ static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__fl
     {
         ptx_comment(k, "the other items, each as soon as its slot is empty");
         if (w.cluster.possible) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
-        ptxk__flash_loader_set(k, f, &w, &l);
+        ptxk__flash_assign_lanes(k, f, &w, &l);
         ptx_loop(k);
         ptxk__flash_load_step(k, f, &w, &s, &l, 1);
         at = ptx_get(k, w.poison);
@@ -8399,7 +8399,7 @@ static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__fl
     ptx_comment(k, "the warps through shared memory, then the blocks");
     ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with the ring */
     ptx_if(k, ptx_inv(is_loader));
-    ptxk__flash_mma_stage(k, f, &w, &s);
+    ptxk__flash_mma_store_sums(k, f, &w, &s);
     ptx_end(k);
     ptxk__flash_combine_block(k, f, &w);
 }
@@ -9200,8 +9200,8 @@ static ptx_val ptxk__prefill_row_address(ptx_kernel *k, ptx_val args, size_t ten
 
 /* The rows of a sequence: the first (u64; 0 where lengths are not cumulative) and their number (u32). ragged:
    lengths are cumulative. */
-static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative, ptx_val sequence,
-                                  ptx_val fixed_count, ptx_val *ragged, ptx_val *count) {
+static ptx_val ptxk__prefill_sequence_rows(ptx_kernel *k, ptx_val args, size_t cumulative, ptx_val sequence,
+                                           ptx_val fixed_count, ptx_val *ragged, ptx_val *count) {
     ptx_val array = ptxk__arg_ptr(k, args, cumulative), at, begin, end;
     *ragged = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, sequence, 4);
@@ -9319,7 +9319,7 @@ static void ptxk__prefill_scores_scalar(ptx_kernel *k, const ptxk__prefill *f, p
             for (e = 0; e < 4; e++) s->score[i][n][e] = ptx_get(k, sum[i][n][e]);
 }
 
-static void ptxk__prefill_values_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_add_values_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane = ptx_laneid(k), from, weight[PTXK__PREFILL_M][2], x[2], sum;
     uint32_t i, h, n, e, j, per = f->type == PTX_F32 ? 2 : 1;
     lane = ptx_and(k, lane, ptx_u32(28));
@@ -9352,8 +9352,8 @@ static void ptxk__prefill_values_scalar(ptx_kernel *k, const ptxk__prefill *f, p
 
 /* Reader addresses: q at row g of the warp, k at rows 2 t and 2 t + 1, v at this lane's columns of the first
    8. */
-static void ptxk__prefill_readers_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                         ptx_val lane, ptx_val warp) {
+static void ptxk__prefill_set_readers_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                             ptx_val lane, ptx_val warp) {
     ptx_val g = ptx_shr(k, lane, ptx_u32(2)), t = ptx_and(k, lane, ptx_u32(3)), x, tile, half;
     x = ptx_mad(k, warp, ptx_u32(16 * f->m), g);
     s->q = ptxk__tile_reader(k, &f->q, s->shared, x, ptx_u32(0));
@@ -9410,34 +9410,34 @@ typedef struct ptxk__prefill_block {
 } ptxk__prefill_block;
 
 static void ptxk__prefill_locate_block(ptx_kernel *k, const ptxk__prefill *f, ptx_val args,
-                                       ptxk__prefill_block *q) {
+                                       ptxk__prefill_block *block) {
     ptx_val x, p, tile, max_rows;
     x = ptx_ctaid_x(k);
-    q->head = ptx_rem(k, x, ptx_u32(f->heads));
-    q->sequence = ptx_div(k, x, ptx_u32(f->heads));
+    block->head = ptx_rem(k, x, ptx_u32(f->heads));
+    block->sequence = ptx_div(k, x, ptx_u32(f->heads));
     max_rows = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, q_len));
-    q->row = ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q), q->sequence, max_rows,
-                                &q->ragged, &q->q_len);
-    p = ptx_setp(k, PTX_GT, q->q_len, max_rows); /* too many rows: nothing is written */
-    q->q_len = ptx_selp(k, ptx_u32(0), q->q_len, p);
-    x = ptx_add(k, q->q_len, ptx_u32(f->rows - 1));
+    block->row = ptxk__prefill_sequence_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q),
+                                             block->sequence, max_rows, &block->ragged, &block->q_len);
+    p = ptx_setp(k, PTX_GT, block->q_len, max_rows); /* too many rows: nothing is written */
+    block->q_len = ptx_selp(k, ptx_u32(0), block->q_len, p);
+    x = ptx_add(k, block->q_len, ptx_u32(f->rows - 1));
     x = ptx_div(k, x, ptx_u32(f->rows));
     tile = ptx_ctaid_y(k);
     tile = ptx_add(k, tile, ptx_u32(1));
     p = ptx_setp(k, PTX_LE, tile, x);
     x = ptx_sub(k, x, tile);
-    q->query = ptx_mul(k, x, ptx_u32(f->rows));
-    x = ptx_sub(k, q->q_len, q->query);
+    block->query = ptx_mul(k, x, ptx_u32(f->rows));
+    x = ptx_sub(k, block->q_len, block->query);
     x = ptx_min(k, x, ptx_u32(f->rows));
-    q->rows = ptx_selp(k, x, ptx_u32(0), p);
-    x = ptx_cvt(k, PTX_U64, q->query);
-    q->row = ptx_add(k, q->row, x);
+    block->rows = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_cvt(k, PTX_U64, block->query);
+    block->row = ptx_add(k, block->row, x);
 }
 
 static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, const ptxk__prefill *f, ptx_val args, ptx_val sequence) {
     ptx_val max_keys = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, kv_len)), ragged, count, p;
-    (void)ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, max_keys, &ragged,
-                             &count);
+    (void)ptxk__prefill_sequence_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, max_keys,
+                                      &ragged, &count);
     if (f->page_size) {
         ptx_val room = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, max_pages));
         room = ptx_min(k, room, ptx_u32(PTXK__PREFILL_LEN / f->page_size));
@@ -9450,21 +9450,22 @@ static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, const ptxk__prefill *f, ptx_v
 }
 
 /* The position among the keys of the block's first query. */
-static ptx_val ptxk__prefill_query_position(ptx_kernel *k, const ptxk__prefill_block *q) {
-    ptx_val first = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
-    return ptx_add(k, first, ptx_as(q->query, PTX_S32));
+static ptx_val ptxk__prefill_query_position(ptx_kernel *k, const ptxk__prefill_block *block) {
+    ptx_val first = ptx_sub(k, block->kv_len, ptx_as(block->q_len, PTX_S32));
+    return ptx_add(k, first, ptx_as(block->query, PTX_S32));
 }
 
 /* Returns the first key that the block reads and sets s->end; all its queries see keys safe[0] ... safe[1] -
    1. */
-static ptx_val ptxk__prefill_key_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_block *q,
-                                       ptxk__prefill_state *s, ptx_val safe[2]) {
+static ptx_val ptxk__prefill_key_range(ptx_kernel *k, const ptxk__prefill *f,
+                                       const ptxk__prefill_block *block, ptxk__prefill_state *s,
+                                       ptx_val safe[2]) {
     ptx_val first, last, at = ptx_s32(0), x;
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
-    first = ptxk__prefill_query_position(k, q);
-    last = ptx_add(k, first, ptx_as(q->rows, PTX_S32));
+    first = ptxk__prefill_query_position(k, block);
+    last = ptx_add(k, first, ptx_as(block->rows, PTX_S32));
     last = ptx_sub(k, last, ptx_s32(1));
-    s->end = safe[1] = q->kv_len;
+    s->end = safe[1] = block->kv_len;
     if (causal || f->window) {
         int64_t beyond = causal ? 1 : (int64_t)f->window;
         x = ptx_add(k, last, ptx_s32(beyond));
@@ -9479,7 +9480,7 @@ static ptx_val ptxk__prefill_key_range(ptx_kernel *k, const ptxk__prefill *f, co
         safe[0] = ptx_sub(k, last, ptx_s32((int64_t)f->window - 1));
     }
     if (f->flags & PTXK_PREFILL_TREE) {
-        x = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
+        x = ptx_sub(k, block->kv_len, ptx_as(block->q_len, PTX_S32));
         safe[1] = ptx_min(k, safe[1], x);
     }
     return at;
@@ -9489,11 +9490,11 @@ static ptx_val ptxk__prefill_key_range(ptx_kernel *k, const ptxk__prefill *f, co
    and the number of keys (s32). */
 static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                       ptx_val *first, ptx_val *kv_len) {
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     ptx_val x;
-    ptxk__prefill_locate_block(k, f, s->args, &q);
-    *kv_len = q.kv_len = ptxk__prefill_kv_len(k, f, s->args, q.sequence);
-    *first = ptxk__prefill_query_position(k, &q);
+    ptxk__prefill_locate_block(k, f, s->args, &block);
+    *kv_len = block.kv_len = ptxk__prefill_kv_len(k, f, s->args, block.sequence);
+    *first = ptxk__prefill_query_position(k, &block);
     x = ptx_tid_x(k);
     x = ptx_shr(k, x, ptx_u32(5));
     x = ptx_mul(k, x, ptx_u32(16 * f->m));
@@ -9505,12 +9506,12 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
 
 /* The address of the tree row of the sequence's first query. *words: 32-bit words of a row. */
 static ptx_val ptxk__prefill_tree_address(ptx_kernel *k, const ptxk__prefill_state *s,
-                                          const ptxk__prefill_block *q, ptx_val *words) {
+                                          const ptxk__prefill_block *block, ptx_val *words) {
     ptx_val max_rows = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
-    x = ptx_cvt(k, PTX_U64, q->query);
-    row = ptx_sub(k, q->row, x);
-    wide = ptx_mul_wide(k, q->sequence, max_rows);
-    row = ptx_selp(k, row, wide, q->ragged);
+    x = ptx_cvt(k, PTX_U64, block->query);
+    row = ptx_sub(k, block->row, x);
+    wide = ptx_mul_wide(k, block->sequence, max_rows);
+    row = ptx_selp(k, row, wide, block->ragged);
     *words = ptxk_div_up(k, max_rows, ptx_u32(32));
     wide = ptx_cvt(k, PTX_U64, *words);
     row = ptx_mul(k, row, wide);
@@ -9543,15 +9544,15 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     ptx_val high, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
     uint32_t i, h, n, e;
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     x = ptx_laneid(k);
     x = ptx_and(k, x, ptx_u32(3));
     x = ptx_mul(k, x, ptx_u32(2));
     at = ptx_add(k, at, ptx_as(x, PTX_S32));
     if (f->flags & PTXK_PREFILL_TREE) {
-        ptxk__prefill_locate_block(k, f, s->args, &q);
-        tree = ptxk__prefill_tree_address(k, s, &q, &words);
-        base = ptx_sub(k, kv_len, ptx_as(q.q_len, PTX_S32));
+        ptxk__prefill_locate_block(k, f, s->args, &block);
+        tree = ptxk__prefill_tree_address(k, s, &block, &words);
+        base = ptx_sub(k, kv_len, ptx_as(block.q_len, PTX_S32));
     }
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
@@ -9569,7 +9570,7 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
             }
             if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last use that one's bits */
                 p = ptx_sub(k, row, base);
-                x = ptx_sub(k, q.q_len, ptx_u32(1));
+                x = ptx_sub(k, block.q_len, ptx_u32(1));
                 x = ptx_min(k, ptx_as(p, PTX_U32), x);
                 x = ptx_mul_wide(k, x, words);
                 p = ptx_sub(k, at, base);
@@ -9666,7 +9667,7 @@ static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefi
 }
 
 /* Adds weights times v. 16-bit types: the weights of 16 keys already have the layout of operand A. */
-static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_add_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
     uint32_t i, j, n, e;
@@ -9687,9 +9688,9 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* ptxk__prefill_values for tf32. Columns t and t + 4 of A are keys 2 t and 2 t + 1 of 8, whose weights this
-   thread has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
-static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+/* ptxk__prefill_add_values for tf32. Columns t and t + 4 of A are keys 2 t and 2 t + 1 of 8, whose weights
+   this thread has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
+static void ptxk__prefill_add_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
     uint32_t i, j, n, e;
@@ -9867,8 +9868,8 @@ static ptx_val ptxk__prefill_keys_offset(ptx_kernel *k, const ptxk__prefill *f, 
     head = ptx_rem(k, x, ptx_u32(f->heads));
     head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
     sequence = ptx_div(k, x, ptx_u32(f->heads));
-    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
-                             &ragged, &count);
+    row = ptxk__prefill_sequence_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence,
+                                      ptx_u32(0), &ragged, &count);
     x = ptx_cvt(k, PTX_U64, ptx_as(first, PTX_U32));
     row = ptx_add(k, row, x);
     stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides));
@@ -9921,7 +9922,8 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
 /* Processes the tile of keys at s->tile_key, whose k has arrived. v is copied during the product q k, the
    next k during the softmax and the product with v. edge: some queries do not see all of the keys. 8-bit: k
    is already converted; the next k is copied during the product with v. */
-static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
+static void ptxk__prefill_process_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                       int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
     at = ptx_get(k, s->tile_key);
     ptxk__prefill_copy_tile(k, f, s, 1, at);
@@ -9945,11 +9947,11 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptxk__prefill_copy_tile(k, f, s, 0, next);
     }
     if (f->no_tensor_cores)
-        ptxk__prefill_values_scalar(k, f, s);
+        ptxk__prefill_add_values_scalar(k, f, s);
     else if (f->type == PTX_F32)
-        ptxk__prefill_values_f32(k, f, s);
+        ptxk__prefill_add_values_f32(k, f, s);
     else
-        ptxk__prefill_values(k, f, s);
+        ptxk__prefill_add_values(k, f, s);
     ptxk__tile_wait(k);
     if (!f->converts) return;
     ptxk__prefill_convert(k, f, s);
@@ -9957,8 +9959,8 @@ static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
 }
 
 /* Stores the finished rows: through the shared memory that held the warp's queries, to 16-byte stores. */
-static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
-                                ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
+static void ptxk__prefill_store_rows(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     ptx_val lane, ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
     uint32_t per = f->out_type == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
     uint32_t pass_columns = per == 2 ? ptxk__ceil_div(f->column_tiles, 2) : f->column_tiles;
     uint32_t first, i, h, n, e;
@@ -10034,7 +10036,7 @@ static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const
 }
 
 /* The sink of a head, in base 2. */
-static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
+static ptx_val ptxk__prefill_load_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
     ptx_val x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, sinks));
     x = ptx_ptr_add(k, x, head, 4);
     x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
@@ -10047,7 +10049,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     ptx_val total, inverse, x, p, at, row, writes_lse, v_factor = {0}, sink = {0};
     uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
     const double largest = f->lift > 8 ? 32768.0 : f->lift > 0 ? 256.0 : 1 / 4294967296.0; /* 2^lift */
-    if (has_sink) sink = ptxk__prefill_sink(k, s, head);
+    if (has_sink) sink = ptxk__prefill_load_sink(k, s, head);
     if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_head_factor(k, f, s, 1);
     writes_lse = ptx_and(k, lane, ptx_u32(3));
     writes_lse = ptx_setp(k, PTX_EQ, writes_lse, ptx_u32(0));
@@ -10129,13 +10131,13 @@ static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
         ptx_if(k, p);
         {
             ptx_loop(k);
-            ptxk__prefill_tile(k, f, s, 0);
+            ptxk__prefill_process_tile(k, f, s, 0);
             p = ptxk__prefill_is_unmasked(k, f, s, safe);
             ptx_while(k, p);
             ptx_end(k);
         }
         ptx_else(k);
-        ptxk__prefill_tile(k, f, s, 1);
+        ptxk__prefill_process_tile(k, f, s, 1);
         ptx_end(k);
     }
     ptx_end(k);
@@ -10149,8 +10151,8 @@ static ptx_val ptxk__prefill_keys_address(ptx_kernel *k, const ptxk__prefill *f,
     head = ptx_rem(k, x, ptx_u32(f->heads));
     head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
     sequence = ptx_div(k, x, ptx_u32(f->heads));
-    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
-                             &ragged, &count);
+    row = ptxk__prefill_sequence_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence,
+                                      ptx_u32(0), &ragged, &count);
     if (f->window || f->panels) {
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
@@ -10171,8 +10173,8 @@ static ptx_val ptxk__prefill_v_reader(ptx_kernel *k, const ptxk__prefill *f, ptx
     return ptx_ptr_add(k, half, word, 4);
 }
 
-static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
-                                  ptx_val warp) {
+static void ptxk__prefill_set_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                      ptx_val lane, ptx_val warp) {
     ptx_val row, half, tile, x;
     tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
     ptxk__lane_columns(k, lane, &row, &half);
@@ -10192,43 +10194,43 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 
 /* Writes the rows of this warp, staged in the shared memory of its own queries; with panels, in that of the
    warpgroup's queries, which are no longer read; e4m3: in that of v before its transposition. */
-static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_write_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane, warp, x, row, rows, lse, base, stride, shared;
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     ptx_comment(k, "out, through the place of the warp's own queries");
     lane = ptx_laneid(k);
     warp = ptx_tid_x(k);
     warp = ptx_shr(k, warp, ptx_u32(5));
-    ptxk__prefill_locate_block(k, f, s->args, &q);
+    ptxk__prefill_locate_block(k, f, s->args, &block);
     x = ptx_mul(k, warp, ptx_u32(16 * f->m));
     row = ptx_cvt(k, PTX_U64, x);
-    q.row = ptx_add(k, q.row, row);
-    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
+    block.row = ptx_add(k, block.row, row);
+    rows = ptx_sub(k, ptx_as(block.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
     lse = row; /* an address with PTXK_PREFILL_LSE, else not used */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
             ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
-        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
-        row = ptx_cvt(k, PTX_U64, q.sequence);
-        row = ptx_mad(k, row, stride, q.row);
+        stride = ptx_selp(k, ptx_u64(0), stride, block.ragged);
+        row = ptx_cvt(k, PTX_U64, block.sequence);
+        row = ptx_mad(k, row, stride, block.row);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
-        lse = ptx_cvt(k, PTX_U64, q.head);
+        lse = ptx_cvt(k, PTX_U64, block.head);
         row = ptx_mad(k, lse, stride, row);
         lse = ptx_ptr_add(k, base, row, 4);
     }
-    ptxk__prefill_finish(k, f, s, lane, q.head, lse, rows);
+    ptxk__prefill_finish(k, f, s, lane, block.head, lse, rows);
     base = ptxk__prefill_row_address(k, s->args, offsetof(ptxk_flash_prefill_args, out),
-                                     offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged,
-                                     q.sequence, q.row, q.head, f->out_bytes, &stride);
+                                     offsetof(ptxk_flash_prefill_args, out_batch_stride), block.ragged,
+                                     block.sequence, block.row, block.head, f->out_bytes, &stride);
     if (f->bytes == 1)
         x = ptx_mad(k, warp, ptx_u32(4096), ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)));
     else
         x = ptx_mul(k, warp,
                     ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
     shared = ptx_ptr_add(k, s->shared, x, 1);
-    ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
+    ptxk__prefill_store_rows(k, f, s, lane, shared, base, stride, rows);
 }
 
 /* Panels: sets the factors of scores; e4m3: times the factor of the head. */
@@ -10268,7 +10270,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t i, n;
     ptxk__prefill_state s;
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     ptxk__tile_copier copier;
     ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
@@ -10280,21 +10282,21 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     warp = ptx_shr(k, tid, ptx_u32(5));
-    ptxk__prefill_locate_block(k, f, args, &q);
-    p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    ptxk__prefill_locate_block(k, f, args, &block);
+    p = ptx_setp(k, PTX_EQ, block.rows, ptx_u32(0));
     ptx_guard(k, p);
     ptx_ret(k);
-    q.kv_len = ptxk__prefill_kv_len(k, f, args, q.sequence);
-    begin = ptxk__prefill_key_range(k, f, &q, &s, safe);
+    block.kv_len = ptxk__prefill_kv_len(k, f, args, block.sequence);
+    begin = ptxk__prefill_key_range(k, f, &block, &s, safe);
     if (f->page_size || f->factor_row) begin = ptx_mov(k, begin);
 
     ptx_comment(k, "q");
     base = ptxk__prefill_row_address(k, args, offsetof(ptxk_flash_prefill_args, q),
-                                     offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence,
-                                     q.row, q.head, f->bytes, &stride);
+                                     offsetof(ptxk_flash_prefill_args, q_batch_stride), block.ragged,
+                                     block.sequence, block.row, block.head, f->bytes, &stride);
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
-    ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
+    ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(block.rows, PTX_S32));
     ptxk__tile_copier_new(k, f->converts ? &f->staged : &f->kv, tid, &s.copier);
     s.score_factor = ptx_f32((double)f->score_factor);
     s.tanh_factor = ptx_f32(f->scale_is_negative ? -(double)f->tanh_factor : f->tanh_factor);
@@ -10306,9 +10308,9 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
             s.score_factor = ptx_mul(k, base, s.score_factor);
     }
     if (f->no_tensor_cores)
-        ptxk__prefill_readers_scalar(k, f, &s, lane, warp);
+        ptxk__prefill_set_readers_scalar(k, f, &s, lane, warp);
     else
-        ptxk__prefill_readers(k, f, &s, lane, warp);
+        ptxk__prefill_set_readers(k, f, &s, lane, warp);
     s.tile_key = ptx_var_new(k, begin);
     if (!f->page_size) {
         base = ptxk__prefill_keys_address(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
@@ -10319,7 +10321,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
         s.k_source = ptx_var_new(k, base);
     }
     if (!f->page_size) ptxk__prefill_copy_tile(k, f, &s, 0, begin);
-    p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
+    p = ptx_setp(k, PTX_LT, block.kv_len, ptx_s32(0));
     ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
@@ -10335,7 +10337,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     }
     ptxk__prefill_loop(k, f, &s, safe);
 
-    ptxk__prefill_output(k, f, &s);
+    ptxk__prefill_write_output(k, f, &s);
     ptx_ret(k);
 }
 
@@ -10408,23 +10410,23 @@ typedef struct ptxk__prefill_source {
 /* Sets where the block's keys lie. A map's index along a stride of 0 is 0. cp.async copies keys in one place
    (row stride 0), rows past 2^30, and a partial last tile, whose rows past the end become zeros. */
 static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                      const ptxk__prefill_block *q, ptxk__prefill_source *c) {
+                                      const ptxk__prefill_block *block, ptxk__prefill_source *c) {
     static const size_t strides[2] = {offsetof(ptxk_flash_prefill_args, k_batch_stride),
                                       offsetof(ptxk_flash_prefill_args, v_batch_stride)};
     ptx_val head, x, p, ragged, count, row;
     uint32_t i;
-    head = ptx_div(k, q->head, ptx_u32(f->heads / f->kv_heads));
-    c->map_end = q->kv_len;
+    head = ptx_div(k, block->head, ptx_u32(f->heads / f->kv_heads));
+    c->map_end = block->kv_len;
     c->head[0] = c->head[1] = head;
     if (f->page_size) {
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
-        x = ptx_mul_wide(k, q->sequence, x);
+        x = ptx_mul_wide(k, block->sequence, x);
         c->row = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
         c->row = ptx_ptr_add(k, c->row, x, 4);
         return;
     }
-    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), q->sequence, ptx_u32(0),
-                             &ragged, &count);
+    row = ptxk__prefill_sequence_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), block->sequence,
+                                      ptx_u32(0), &ragged, &count);
     c->row = ptx_cvt(k, PTX_U32, row);
     p = ptx_setp(k, PTX_GT, c->row, ptx_u32(PTXK__PREFILL_LEN));
     c->map_end = ptx_selp(k, ptx_s32(0), c->map_end, p);
@@ -10434,7 +10436,7 @@ static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, con
         x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i]));
         p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
         p = ptx_or(k, p, ragged);
-        c->batch[i] = ptx_selp(k, ptx_u32(0), q->sequence, p);
+        c->batch[i] = ptx_selp(k, ptx_u32(0), block->sequence, p);
         x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 16));
         p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
         c->head[i] = ptx_selp(k, ptx_u32(0), head, p);
@@ -10540,7 +10542,7 @@ static void ptxk__prefill_transpose_v(ptx_kernel *k, const ptxk__prefill *f, ptx
 
 /* The copying warpgroup: copies q and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                  const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
+                                  const ptxk__prefill_block *block, ptxk__prefill_source *c, ptx_val tid,
                                   ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
@@ -10551,20 +10553,20 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     x = ptx_laneid(k);
     lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     base = ptxk__prefill_row_address(k, s->args, offsetof(ptxk_flash_prefill_args, q),
-                                     offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged,
-                                     q->sequence, q->row, q->head, f->bytes, &stride);
+                                     offsetof(ptxk_flash_prefill_args, q_batch_stride), block->ragged,
+                                     block->sequence, block->row, block->head, f->bytes, &stride);
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     for (i = 0; i < f->rows; i += 64) {
         if (i) base = ptxk__advance_rows(k, base, stride, 64, f->bytes);
-        x = i ? ptx_sub(k, ptx_as(q->rows, PTX_S32), ptx_s32((int64_t)i)) : ptx_as(q->rows, PTX_S32);
+        x = i ? ptx_sub(k, ptx_as(block->rows, PTX_S32), ptx_s32((int64_t)i)) : ptx_as(block->rows, PTX_S32);
         at = ptx_off(s->shared, (int64_t)ptxk__prefill_panel_bytes(f, i));
         ptxk__tile_copy(k, &f->q, &copier, at, base, stride, f->bytes, x);
     }
     ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0,
             ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64));
     ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
-    ptxk__prefill_locate_keys(k, f, s, q, c);
+    ptxk__prefill_locate_keys(k, f, s, block, c);
     s->tile_key = ptx_var_new(k, begin);
     count = ptx_var_new(k, ptx_u32(0));
     if (f->bytes == 1) end = ptx_add(k, end, ptx_s32((int64_t)f->keys));
@@ -10641,13 +10643,13 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
 static ptx_val ptxk__prefill_has_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                          const ptxk__prefill_block *q) {
+                                          const ptxk__prefill_block *block) {
     ptx_val table, x, p, i, last, pool, v[3];
     ptx_var bad = ptx_var_new(k, ptx_u32(0));
     uint32_t shift = 0;
     while (f->page_size >> shift > 1) shift++;
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
-    x = ptx_mul_wide(k, q->sequence, x);
+    x = ptx_mul_wide(k, block->sequence, x);
     table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
     table = ptx_ptr_add(k, table, x, 4);
     pool = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
@@ -10656,7 +10658,7 @@ static ptx_val ptxk__prefill_has_bad_page(ptx_kernel *k, const ptxk__prefill *f,
     last = ptx_shr(k, last, ptx_u32(shift));
     i = ptx_tid_x(k);
     if (f->window) { /* the first tile may begin in pages that no query sees */
-        x = ptx_sub(k, ptxk__prefill_query_position(k, q), ptx_s32((int64_t)f->window - 1));
+        x = ptx_sub(k, ptxk__prefill_query_position(k, block), ptx_s32((int64_t)f->window - 1));
         x = ptx_max(k, x, ptx_s32(0));
         x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(shift));
         i = ptx_add(k, i, x);
@@ -11024,7 +11026,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__prefill_state s;
     ptxk__prefill_group c;
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     ptxk__prefill_source source;
     ptx_val tid, group, p, bad, begin, bars, safe[2], x;
     uint32_t i;
@@ -11037,13 +11039,13 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     source.map[1] = ptx_param_map(k, "v_map");
     s.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
-    ptxk__prefill_locate_block(k, f, s.args, &q);
-    p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    ptxk__prefill_locate_block(k, f, s.args, &block);
+    p = ptx_setp(k, PTX_EQ, block.rows, ptx_u32(0));
     if (f->cluster > 1) p = ptx_cluster_uniform(k, p); /* the blocks differ in their heads only */
     ptx_guard(k, p);
     ptx_ret(k);
-    q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
-    begin = ptxk__prefill_key_range(k, f, &q, &s, safe);
+    block.kv_len = ptxk__prefill_kv_len(k, f, s.args, block.sequence);
+    begin = ptxk__prefill_key_range(k, f, &block, &s, safe);
     if (f->page_size) begin = ptx_mov(k, begin);
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
     s.tanh_factor = ptx_f32(f->scale_is_negative ? -(double)f->tanh_factor : f->tanh_factor);
@@ -11069,7 +11071,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
         p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys, the output uses q's place at once: no copy */
         ptx_if(k, p);
-        ptxk__prefill_produce(k, f, &s, &q, &source, tid, begin);
+        ptxk__prefill_produce(k, f, &s, &block, &source, tid, begin);
         ptx_end(k);
     }
     ptx_else(k);
@@ -11077,10 +11079,10 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
         group = ptx_shr(k, tid, ptx_u32(7));
         group = ptx_warpgroup_uniform(k, group);
-        ptxk__prefill_set_scales(k, f, &s, q.head);
-        bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
+        ptxk__prefill_set_scales(k, f, &s, block.head);
+        bad = ptx_setp(k, PTX_LT, block.kv_len, ptx_s32(0));
         if (f->page_size) {
-            p = ptxk__prefill_has_bad_page(k, f, &s, &q);
+            p = ptxk__prefill_has_bad_page(k, f, &s, &block);
             bad = ptx_or(k, bad, p);
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
@@ -11110,7 +11112,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_give_turn(k, f, &c);
         ptx_end(k);
         ptxk__prefill_consume(k, f, &s, &c, group, safe);
-        ptxk__prefill_output(k, f, &s);
+        ptxk__prefill_write_output(k, f, &s);
     }
     ptx_end(k);
     if (f->cluster > 1) { /* the other block may still copy to this one, or arrive here */
@@ -11487,8 +11489,9 @@ static ptx_val ptxk__mla_half_address(ptx_kernel *k, const ptxk__mla *f, const p
 
 /* Stores 16 numbers as f16 `bytes` beyond `to`, of ptxk__mla_half_address. factor: q8_0's, f16; p: NULL:
    always. */
-static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val words[4],
-                            ptx_val factor, const ptx_val *p, ptx_val to, uint32_t bytes) {
+static void ptxk__mla_store_widened(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                    ptx_val words[4], ptx_val factor, const ptx_val *p, ptx_val to,
+                                    uint32_t bytes) {
     ptx_val last = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(4)), half[2][2], out[4];
     uint32_t e;
     for (e = 0; e < 4; e++) half[e / 2][e % 2] = ptx_selp(k, words[e ^ 2], words[e], last);
@@ -11505,7 +11508,8 @@ static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_s
 }
 
 /* Converts a stage of 8-bit keys, whose copies have arrived, to the tile of keys. */
-static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val stage) {
+static void ptxk__mla_convert_keys(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                   ptx_val stage) {
     uint32_t staged_bytes = ptxk__tile_bytes(&f->staged), pass = f->threads / 8, r, j;
     ptx_val row, at, from[2] = {{0}, {0}}, to, p, words[4], factor = {0}, block;
     p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 16));
@@ -11527,7 +11531,7 @@ static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla
             if (f->factor_bytes[0])
                 factor = rope ? ptx_ld_if(k, p, PTX_F16, ptx_at(from[1], 0), ptx_f16(0))
                               : ptx_ld(k, PTX_F16, ptx_at(from[0], (int64_t)(8 * j)));
-            ptxk__mla_widen(k, f, s, words, factor, rope ? &p : NULL, to, 256 * j);
+            ptxk__mla_store_widened(k, f, s, words, factor, rope ? &p : NULL, to, 256 * j);
         }
     }
 }
@@ -11565,7 +11569,8 @@ static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk
 
 /* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. Before
    sm_80 it loads and stores them; 8-bit keys then go, converted, to the tile of keys. */
-static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
+static void ptxk__mla_copy_keys(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
+                                ptx_val to) {
     uint32_t pass = f->threads / 8, chunks = f->rope * f->bytes / 16, async = f->stages >= f->bytes, r, j;
     ptx_val row, key, exists, page, p = {0}, from[2], valid, bytes, temp, c, words[4], factor[2], x = {0};
     for (r = 0; r < f->keys; r += pass) {
@@ -11620,7 +11625,7 @@ static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
                     x = ptx_ptr_add(k, factor[rope], x, 2);
                     x = ptx_ld_if(k, exists, PTX_F16, ptx_at(x, rope ? 0 : (int64_t)(8 * j)), ptx_f16(0));
                 }
-                ptxk__mla_widen(k, f, s, words, x, is_partial ? &p : NULL, c, 256 * j);
+                ptxk__mla_store_widened(k, f, s, words, x, is_partial ? &p : NULL, c, 256 * j);
                 continue;
             }
             if (is_partial) ptx_guard(k, p);
@@ -11897,8 +11902,8 @@ static ptx_val ptxk__mla_lse_address(ptx_kernel *k, const ptxk__mla *f, const pt
 }
 
 /* Stores the rows: to out, or as partial results of this chunk. */
-static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
-                            ptx_val poison, int partial) {
+static void ptxk__mla_store_rows(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
+                                 ptx_val poison, int partial) {
     ptx_val number, p, writes_lse, at, x[2], inverse, lse, first_row, values, lses, t, factor = {0};
     ptx_type type = partial ? PTX_F32 : f->out_type;
     uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
@@ -11919,7 +11924,7 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
         p = ptx_or(k, p, s->sequence);
         p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_combine */
+        ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_emit_combine */
         values = ptx_off(values, PTXK__MLA_HEADER);
         lses = ptxk__mla_lse_address(k, f, s, x[0]);
         first_row = ptx_mad(k, s->sequence, x[0], x[1]);
@@ -11972,7 +11977,7 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
 }
 
 /* Combines the chunks of a row: a block for each pair, 4 elements for each thread. */
-static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+static void ptxk__mla_emit_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
     ptxk__mla_state s;
     ptx_val tid, number, chunks, first, i, at, lses, values, x[4], w, most, total;
     ptx_var running_most, sum[5];
@@ -12045,7 +12050,7 @@ static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *
     ptx_ret(k);
 }
 
-static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+static void ptxk__mla_emit_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
     ptxk__mla_state s;
     ptx_val at, x, p, stage, offset, total[2][2];
     ptx_var next, current;
@@ -12059,7 +12064,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     stage = ptx_ptr_add(k, s.shared, ptx_u32(f->ring_offset), 1);
     for (i = 0; i < ahead; i++) {
         x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
-        ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
+        ptxk__mla_copy_keys(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
         ptxk__tile_commit(k);
     }
     ptxk__mla_load_q(k, f, &s);
@@ -12083,7 +12088,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         offset = ptx_get(k, current);
         if (f->bytes == 1) { /* the stage is free once its keys are converted */
             x = ptx_ptr_add(k, stage, offset, 1);
-            if (ahead) ptxk__mla_convert(k, f, &s, x);
+            if (ahead) ptxk__mla_convert_keys(k, f, &s, x);
             if (ahead) ptx_bar_sync(k, ptx_imm(0));
         } else {
             x = ptx_add(k, offset, ptx_u32(ahead * bytes)); /* the stage of the previous step */
@@ -12093,7 +12098,7 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
             x = ptx_ptr_add(k, stage, x, 1);
         }
         offset = ptx_add(k, at, ptx_s32((int64_t)(ahead * f->keys)));
-        ptxk__mla_copy(k, f, &s, offset, x);
+        ptxk__mla_copy_keys(k, f, &s, offset, x);
         ptxk__tile_commit(k);
         if (!ahead) ptx_bar_sync(k, ptx_imm(0));
         offset = ptx_get(k, current);
@@ -12118,9 +12123,9 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     p = ptx_sreg(k, PTX_NCTAID_Z);
     p = ptx_setp(k, PTX_GT, p, ptx_u32(1));
     ptx_if(k, p);
-    ptxk__mla_store(k, f, &s, total, x, 1);
+    ptxk__mla_store_rows(k, f, &s, total, x, 1);
     ptx_else(k);
-    ptxk__mla_store(k, f, &s, total, x, 0);
+    ptxk__mla_store_rows(k, f, &s, total, x, 0);
     ptx_end(k);
     ptx_ret(k);
 }
@@ -12138,9 +12143,9 @@ PTXK__EMIT(flash_mla) {
                    f.rope, ptxk__cache_name(f.cache), ptx_type_name(f.q_type), ptx_type_name(f.out_type),
                    d->tile, f.page_size, f.flags, scale);
     (void)snprintf(name, sizeof name, "flash_mla_%s", variant);
-    ptxk__mla_attend(m, site, &f, name);
+    ptxk__mla_emit_attend(m, site, &f, name);
     (void)snprintf(name, sizeof name, "flash_mla_sum_%s", variant);
-    ptxk__mla_combine(m, site, &f, name);
+    ptxk__mla_emit_combine(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
@@ -12267,7 +12272,7 @@ static uint64_t ptxk__gemv_parts_offset(const ptxk__gemv *f, uint32_t k) {
            + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record_bytes);
 }
 
-static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
+static uint32_t ptxk__gemv_matrix_rows(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
     if (!i || f->flags & PTXK_GEMV_SWIGLU) return shape->n;
     return i == 1 ? shape->second_n : shape->third_n;
 }
@@ -12280,7 +12285,7 @@ static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_
 static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape) {
     uint32_t i, tiles = 0;
     for (i = 0; i < f->outputs; i++)
-        tiles += ptxk__ceil_div(ptxk__gemv_n(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
+        tiles += ptxk__ceil_div(ptxk__gemv_matrix_rows(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
     return tiles;
 }
 
@@ -12303,8 +12308,8 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
             tile_unit += bytes;
         else if (bytes > tile_unit)
             tile_unit = bytes;
-        matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_n(f, shape, i), shape->k);
-        outputs += (uint64_t)ptxk__gemv_n(f, shape, i) * f->columns;
+        matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_matrix_rows(f, shape, i), shape->k);
+        outputs += (uint64_t)ptxk__gemv_matrix_rows(f, shape, i) * f->columns;
     }
     *slices = 0;
     for (s = ptxk__ceil_div(units, max_units); s <= units; s++) {
@@ -12345,7 +12350,7 @@ PTXK__PLAN(gemv) {
     if (!shape->sm_count || shape->sm_count > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: sm_count is %u, must be 1 to 65536", shape->sm_count);
     for (i = 0; i < f.matrices; i++) {
-        uint32_t n = ptxk__gemv_n(&f, shape, i);
+        uint32_t n = ptxk__gemv_matrix_rows(&f, shape, i);
         if (n > PTXK__LEN_MAX && !i)
             return ptxk__refuse(why, PTX_E_DESC, "gemv: n is %u, must be at most 2147483647", n);
         if (!n && f.matrices > 1)
@@ -12389,7 +12394,7 @@ PTXK__PLAN(gemv) {
     bytes = f.output == PTX_F16 ? 2 : 4;
     plan->min_bytes = (uint64_t)shape->k * f.columns * 4 + results * bytes;
     for (i = 0; i < f.matrices; i++)
-        plan->min_bytes += ptxk__gemv_matrix_bytes(&f, i, ptxk__gemv_n(&f, shape, i), shape->k);
+        plan->min_bytes += ptxk__gemv_matrix_bytes(&f, i, ptxk__gemv_matrix_rows(&f, shape, i), shape->k);
     if (f.flags & PTXK_GEMV_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
     if (f.flags & PTXK_GEMV_RESIDUAL) plan->min_bytes += results * bytes;
     if (f.flags & PTXK_GEMV_BIAS) plan->min_bytes += rows * 4;
@@ -12484,7 +12489,7 @@ static ptx_val ptxk__gemv_parts_address(ptx_kernel *k, const ptxk__gemv *f, ptx_
 }
 
 /* The first launch quantises x: a warp takes 256 values, a lane 8 of them. */
-static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+static void ptxk__gemv_emit_quantise(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_val args, scratch, tid, lane, column, block, records, n, inside, address, x[8], record, p, at,
         squares;
@@ -12549,7 +12554,7 @@ static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gem
 /* -- gemv: rows -- */
 
 /* 1 / sqrt(mean of squares + eps) of a column, in every lane of the warp. */
-static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
+static ptx_val ptxk__gemv_norm_factor(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
     ptx_val at, count, i, address, x, sum, n;
     ptx_var total = ptx_var_new(k, ptx_f32(0));
     at = ptxk__gemv_sums_address(k, args, column, &count);
@@ -12582,9 +12587,9 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
 
 /* Completes the dot product of row `row` of matrix i: times the norm's factor, plus the bias. */
 static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
-                                   ptx_val value, ptx_val rms) {
+                                   ptx_val value, ptx_val norm_factor) {
     ptx_val at;
-    if (f->flags & PTXK_GEMV_NORM) value = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
+    if (f->flags & PTXK_GEMV_NORM) value = ptx_op2(k, PTX_MUL, PTX_RN, value, norm_factor);
     if (!(f->flags & PTXK_GEMV_BIAS)) return value;
     at = ptxk__arg_ptr(k, args, PTXK__GEMV_FIELD(i, bias));
     at = ptx_ptr_add(k, at, row, 4);
@@ -12594,12 +12599,12 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 
 /* Writes output i, y[column, row] = value (+ residual); SwiGLU: value is silu(values[0]) * values[1]. */
 static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
-                              ptx_val row, const ptx_val *values, ptx_val rms) {
+                              ptx_val row, const ptx_val *values, ptx_val norm_factor) {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
     ptx_val at, old, value, other, index, n;
-    value = ptxk__gemv_complete(k, f, args, i, row, values[0], rms);
+    value = ptxk__gemv_complete(k, f, args, i, row, values[0], norm_factor);
     if (f->outputs < f->matrices) {
-        other = ptxk__gemv_complete(k, f, args, 1, row, values[1], rms);
+        other = ptxk__gemv_complete(k, f, args, 1, row, values[1], norm_factor);
         value = ptxk__silu(k, value);
         value = ptx_op2(k, PTX_MUL, PTX_RN, value, other);
     }
@@ -12675,7 +12680,7 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
     ptxk__rows_state state[2];
     ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, temp, at, p, inside;
-    ptx_val buffer_offset, index, column, first_row, values[2], rms, sum[8];
+    ptx_val buffer_offset, index, column, first_row, values[2], norm_factor, sum[8];
     memset(state, 0, sizeof state);
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
     for (m = 0; m < pair; m++) {
@@ -12730,12 +12735,12 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
             for (m = 0; m < pair; m++)
                 values[m] = ptx_ld(k, PTX_F32, ptx_at(at, (int64_t)(4 * tile_rows * f->columns * m)));
             ptx_if(k, s->single_slice);
-            rms = ptx_f32(1);
+            norm_factor = ptx_f32(1);
             if (f->flags & PTXK_GEMV_NORM) {
                 temp = ptx_ptr_add(k, s->norms, column, 4);
-                rms = ptx_ld(k, PTX_F32, ptx_at(temp, 0));
+                norm_factor = ptx_ld(k, PTX_F32, ptx_at(temp, 0));
             }
-            ptxk__gemv_finish(k, f, s->args, i, column, row, values, rms);
+            ptxk__gemv_finish(k, f, s->args, i, column, row, values, norm_factor);
             ptx_else(k);
             index = ptx_cvt(k, PTX_U64, s->slice);
             temp = ptx_cvt(k, PTX_U64, column);
@@ -12795,10 +12800,10 @@ static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__
     }
 }
 
-static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+static void ptxk__gemv_emit_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptxk__gemv_state s;
-    ptx_val shared, slices, slice_units, units, n, p, rms, x, at;
+    ptx_val shared, slices, slice_units, units, n, p, norm_factor, x, at;
     uint32_t i;
     memset(&s, 0, sizeof s);
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 2);
@@ -12832,11 +12837,11 @@ static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
         p = ptx_and(k, s.single_slice, p);
         ptx_if(k, p);
-        rms = ptxk__gemv_rms(k, s.args, s.lane, s.warp);
+        norm_factor = ptxk__gemv_norm_factor(k, s.args, s.lane, s.warp);
         x = ptx_ptr_add(k, s.norms, s.warp, 4);
         p = ptx_setp(k, PTX_EQ, s.lane, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_F32, ptx_at(x, 0), rms);
+        ptx_st(k, PTX_F32, ptx_at(x, 0), norm_factor);
         ptx_end(k);
     }
     ptx_comment(k, "the sum of slices needs their number");
@@ -12878,17 +12883,17 @@ static ptx_val ptxk__gemv_add_slices(ptx_kernel *k, ptx_val at, ptx_val stride, 
     return ptx_get(k, total);
 }
 
-static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+static void ptxk__gemv_emit_sum(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    ptx_val args, tid, lane, column, rms, row, n, p, at, slices, all_rows, index, stride, values[2];
+    ptx_val args, tid, lane, column, norm_factor, row, n, p, at, slices, all_rows, index, stride, values[2];
     uint32_t i;
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     column = ptx_ctaid_y(k);
-    rms = ptx_f32(1);
-    if (f->flags & PTXK_GEMV_NORM) rms = ptxk__gemv_rms(k, args, lane, column);
+    norm_factor = ptx_f32(1);
+    if (f->flags & PTXK_GEMV_NORM) norm_factor = ptxk__gemv_norm_factor(k, args, lane, column);
     row = ptx_ctaid_x(k);
     row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_THREADS), tid);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n));
@@ -12912,12 +12917,12 @@ static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f,
         n = ptxk__arg_u32(k, args, PTXK__GEMV_FIELD(i, n));
         p = ptx_setp(k, PTX_LT, row, n);
         ptx_if(k, p);
-        ptxk__gemv_finish(k, f, args, i, column, row, values, rms);
+        ptxk__gemv_finish(k, f, args, i, column, row, values, norm_factor);
         ptx_ret(k);
         ptx_end(k);
         row = ptx_sub(k, row, n);
     }
-    ptxk__gemv_finish(k, f, args, i, column, row, values, rms);
+    ptxk__gemv_finish(k, f, args, i, column, row, values, norm_factor);
     ptx_ret(k);
 }
 
@@ -12940,10 +12945,10 @@ PTXK__EMIT(gemv) {
                                    : "xf32",
                    ptx_type_name(f.output), f.flags);
     (void)snprintf(name, sizeof name, "%s_x", base);
-    ptxk__gemv_quantise(m, site, &f, name);
-    ptxk__gemv_rows(m, site, &f, base);
+    ptxk__gemv_emit_quantise(m, site, &f, name);
+    ptxk__gemv_emit_rows(m, site, &f, base);
     (void)snprintf(name, sizeof name, "%s_sum", base);
-    ptxk__gemv_sum(m, site, &f, name);
+    ptxk__gemv_emit_sum(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
