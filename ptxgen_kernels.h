@@ -9222,7 +9222,7 @@ typedef struct ptxk__prefill_fragment {
 
 static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t n, const ptx_val *x,
                                 ptxk__prefill_fragment *part) {
-    ptx_val whole, p, size;
+    ptx_val finite_x, p, magnitude;
     uint32_t i;
     for (i = 0; i < n; i++) {
         part->x[i] = x[i];
@@ -9231,11 +9231,12 @@ static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t 
             part->x[i] = ptx_cvt_with(k, PTX_RNA, PTX_TF32, ptx_as(x[i], PTX_F32));
             continue;
         }
-        size = ptx_abs(k, ptx_as(x[i], PTX_F32));
-        p = ptx_setp(k, PTX_EQ, size, ptx_f32(INFINITY));
-        whole = ptx_selp(k, ptx_b32(0), ptx_as(x[i], PTX_B32), p);
-        part->finite[i] = ptx_and(k, whole, ptx_b32(0xffffe000u));
-        part->rest[i] = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(whole, PTX_F32), ptx_as(part->finite[i], PTX_F32));
+        magnitude = ptx_abs(k, ptx_as(x[i], PTX_F32));
+        p = ptx_setp(k, PTX_EQ, magnitude, ptx_f32(INFINITY));
+        finite_x = ptx_selp(k, ptx_b32(0), ptx_as(x[i], PTX_B32), p);
+        part->finite[i] = ptx_and(k, finite_x, ptx_b32(0xffffe000u));
+        part->rest[i] =
+            ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(finite_x, PTX_F32), ptx_as(part->finite[i], PTX_F32));
     }
 }
 
