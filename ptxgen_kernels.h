@@ -5734,90 +5734,93 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
 
 #define PTXK__WARPS 4u
 #define PTXK__THREADS (32u * PTXK__WARPS)
-#define PTXK__TILE 8u /* columns of a block that every variant can take: the unit of the grid */
-#define PTXK__ROW 8u  /* scalar: most elements of a row in a lane */
+#define PTXK__TILE 8u          /* columns of a block that every variant can take: the unit of the grid */
+#define PTXK__LANE_ELEMENTS 8u /* scalar: most elements of a row in a lane */
 #define PTXK__UNROLL 4u
-#define PTXK__JOIN 16u /* partial results that the combining block has in flight */
+#define PTXK__PARTS_IN_FLIGHT 16u /* partial results that the combining block has in flight */
 #define PTXK__QUERIES 8u
-#define PTXK__FLIGHT 65536u       /* mma: bytes that a block has in flight */
-#define PTXK__RING 100000u        /* mma: largest ring; every chip from sm_80 on gives a block 99 KB */
-#define PTXK__ROW_STEPS 16u       /* mma: at most so many 16-element steps of a row */
-#define PTXK__REST 0.000244140625 /* 2^-12: factor of f16's second term of q; that term is at most 2^15 */
+#define PTXK__BYTES_IN_FLIGHT 65536u /* mma: bytes that a block has in flight */
+#define PTXK__RING_MAX 100000u       /* mma: largest ring; every chip from sm_80 on gives a block 99 KB */
+#define PTXK__ROW_STEPS 16u          /* mma: at most so many 16-element steps of a row */
+/* 2^-12: factor of f16's second term of q; that term is at most 2^15. */
+#define PTXK__SECOND_TERM_FACTOR 0.000244140625
 
 /* Everything that a flash_decode description determines. */
 typedef struct ptxk__flash {
-    ptx_type type, q_type, out_type, fresh_type; /* fresh: of the rows to append; PTX_NONE: none */
-    uint32_t cache;      /* type of the caches; 8-bit ones are read as f16, which `type` is then */
-    uint32_t bytes;      /* 1: the caches have 8 bits */
-    uint32_t factor_row; /* bytes of factors beside each row; 0: none */
+    ptx_type type, q_type, out_type, append_type; /* append_type: of the rows to append; or PTX_NONE */
+    uint32_t cache;         /* type of the caches; 8-bit ones are read as f16, which `type` is then */
+    uint32_t is_byte_cache; /* 1: the caches have 8 bits */
+    uint32_t factor_row;    /* bytes of factors beside each row; 0: none */
     uint32_t heads, kv_heads, d, queries;
     uint32_t group;   /* query heads of a KV head */
     uint32_t columns; /* group * queries, which share the reads of K and V; column t * group + h */
     uint32_t tiles;   /* blocks of the grid for the columns, one for each 8 */
     uint32_t tile;    /* columns of a block of this variant; blocks past the last column exit */
     uint32_t page_size, page_shift, window, flags;
-    uint32_t cluster;   /* blocks of a cluster that the description asks for; 0: the plan chooses */
-    uint32_t row_bytes; /* of one key */
-    uint32_t vec_bytes; /* of a vector: 16; scalar with 8-bit caches: 8 */
-    uint32_t per_vec;   /* elements of a vector */
-    uint32_t row_vecs;  /* vectors of a row */
-    uint32_t pitch;     /* floats from column to column of a warp's sums in shared memory */
-    uint32_t unit;      /* keys: the size of a chunk is a multiple of this */
-    uint32_t least;     /* keys: a chunk has at least so many */
-    uint32_t frugal;    /* keys of a chunk whose overhead is 4 % of its own K and V */
-    uint32_t record;    /* bytes of one partial result in the workspace */
-    uint32_t threads;   /* of a block of this variant */
-    float scale;        /* factor of q . k, log2 e included: scores are in base 2; with a cap: of 2 s / cap */
-    float cap;          /* the cap in base 2; 0: none */
+    uint32_t cluster;       /* blocks of a cluster that the description asks for; 0: the plan chooses */
+    uint32_t row_bytes;     /* of one key */
+    uint32_t vec_bytes;     /* of a vector: 16; scalar with 8-bit caches: 8 */
+    uint32_t per_vec;       /* elements of a vector */
+    uint32_t row_vecs;      /* vectors of a row */
+    uint32_t pitch;         /* floats from column to column of a warp's sums in shared memory */
+    uint32_t chunk_unit;    /* keys: the size of a chunk is a multiple of this */
+    uint32_t min_chunk;     /* keys: a chunk has at least so many */
+    uint32_t cheap_chunk;   /* keys of a chunk whose overhead is 4 % of its own K and V */
+    uint32_t partial_bytes; /* bytes of one partial result in the workspace */
+    uint32_t threads;       /* of a block of this variant */
+    float scale; /* factor of q . k, log2 e included: scores are in base 2; with a cap: of 2 s / cap */
+    float cap;   /* the cap in base 2; 0: none */
     /* scalar */
     uint32_t lanes;     /* lanes that share a row, a power of two */
     uint32_t vecs;      /* vectors of a row in a lane: lane i has vectors i, i + lanes */
     uint32_t rows;      /* rows that a warp reads with one load */
     uint32_t unroll;    /* loads of `rows` rows each that a warp issues before it computes */
     uint32_t warp_keys; /* keys of a warp in one step: rows * unroll */
-    uint32_t step;      /* keys of the block in one step */
+    uint32_t step_keys; /* keys of the block in one step */
     /* mma */
-    uint32_t mma;      /* this variant */
-    uint32_t terms;    /* numbers of the cache's type whose sum is q */
-    uint32_t nt, kt;   /* 8-column tiles; 16-key tiles of a warp's step */
-    uint32_t keys;     /* keys of the block in one step, and of a ring item */
-    uint32_t chunks;   /* 16-byte chunks of a row in shared memory, even */
-    uint32_t piece_keys, piece; /* keys of a piece, an eighth of an item; bytes from piece to piece */
-    uint32_t factor_piece;      /* bytes of q8_0's factors of a piece; they lie behind all pieces */
-    uint32_t item;     /* bytes of a ring item: the pieces, and q8_0's factors of its rows */
-    uint32_t ring;     /* ring items in shared memory; all but one are in flight */
+    uint32_t mma;                     /* this variant */
+    uint32_t terms;                   /* numbers of the cache's type whose sum is q */
+    uint32_t column_tiles, key_tiles; /* 8-column tiles; 16-key tiles of a warp's step */
+    uint32_t keys;                    /* keys of the block in one step, and of a ring item */
+    uint32_t chunks;                  /* 16-byte chunks of a row in shared memory, even */
+    uint32_t piece_keys, piece_bytes; /* keys of a piece, an eighth of an item; bytes from piece to piece */
+    uint32_t factor_piece_bytes;      /* bytes of q8_0's factors of a piece; they lie behind all pieces */
+    uint32_t item_bytes;              /* bytes of a ring item: the pieces, and q8_0's factors of its rows */
+    uint32_t ring_items;              /* ring items in shared memory; all but one are in flight */
     float bias, slack; /* weights stay below 2^(bias + slack); the largest is at least 2^bias */
 } ptxk__flash;
 
 /* Chooses the shapes of the tensor core variant: 16-bit caches, sm_80 and later. */
-static void ptxk__flash_mma(ptxk__flash *f) {
-    uint32_t padded = (f->d + 15) / 16 * 16, room, most;
+static void ptxk__flash_form_mma(ptxk__flash *f) {
+    uint32_t padded = (f->d + 15) / 16 * 16, max_tiles, max_items;
     /* Splits q into terms of the cache's type, 11 or 8 bits each, so that scores are as precise as with
        f32. */
     f->terms = f->q_type == f->type ? 1
                : f->type == PTX_F16 ? (f->q_type == PTX_F32 ? 2 : 1)
                                     : (f->q_type == PTX_F32 ? 3 : 2);
     /* Registers of 8 columns for each 16 dimensions: 4 for the sums, 2 for each term of q */
-    room = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
-    f->nt = f->tiles < room ? f->tiles : room;
-    if (f->nt < 1) f->nt = 1;
-    if (f->nt > 4) f->nt = 4;
-    f->chunks = f->bytes ? (padded / 16 + 1) / 2 * 2 : padded / 8;
-    f->kt = f->chunks > 16 ? 1 : f->chunks > 4 ? 2 : 4;
-    if (f->kt > 4 / f->nt) f->kt = 4 / f->nt;
-    if (f->kt == 3) f->kt = 2;
-    if (f->factor_row && f->nt > 1) f->kt = 1;
-    if (f->page_size && f->kt > f->page_size / 8) f->kt = f->page_size / 8; /* a piece lies in one page */
+    max_tiles = 512 / (padded * (f->terms < 2 ? 2 : f->terms));
+    f->column_tiles = f->tiles < max_tiles ? f->tiles : max_tiles;
+    if (f->column_tiles < 1) f->column_tiles = 1;
+    if (f->column_tiles > 4) f->column_tiles = 4;
+    f->chunks = f->is_byte_cache ? (padded / 16 + 1) / 2 * 2 : padded / 8;
+    f->key_tiles = f->chunks > 16 ? 1 : f->chunks > 4 ? 2 : 4;
+    if (f->key_tiles > 4 / f->column_tiles) f->key_tiles = 4 / f->column_tiles;
+    if (f->key_tiles == 3) f->key_tiles = 2;
+    if (f->factor_row && f->column_tiles > 1) f->key_tiles = 1;
+    if (f->page_size && f->key_tiles > f->page_size / 8)
+        f->key_tiles = f->page_size / 8; /* a piece lies in one page */
     do {
-        f->keys = 16 * f->kt * PTXK__WARPS;
+        f->keys = 16 * f->key_tiles * PTXK__WARPS;
         f->piece_keys = f->keys / 8;
-        f->piece = f->piece_keys * f->chunks * 16 + 16; /* 16 modulo 128: pieces start in different banks */
-        f->factor_piece = f->factor_row ? f->piece_keys * f->factor_row + 16 : 0;
-        f->item = 8 * (f->piece + f->factor_piece);
-        f->ring = ptxk__ceil_div(PTXK__FLIGHT, f->keys * (16 * f->chunks + f->factor_row)) + 1;
-        most = PTXK__RING / f->item;
-    } while (f->ring > most && f->kt > 1 && (f->kt /= 2) > 0);
-    if (f->ring > most) f->ring = most; /* d 200 to 240: 52 KB or more in flight */
+        /* 16 modulo 128: pieces start in different banks */
+        f->piece_bytes = f->piece_keys * f->chunks * 16 + 16;
+        f->factor_piece_bytes = f->factor_row ? f->piece_keys * f->factor_row + 16 : 0;
+        f->item_bytes = 8 * (f->piece_bytes + f->factor_piece_bytes);
+        f->ring_items = ptxk__ceil_div(PTXK__BYTES_IN_FLIGHT, f->keys * (16 * f->chunks + f->factor_row)) + 1;
+        max_items = PTXK__RING_MAX / f->item_bytes;
+    } while (f->ring_items > max_items && f->key_tiles > 1 && (f->key_tiles /= 2) > 0);
+    if (f->ring_items > max_items) f->ring_items = max_items; /* d 200 to 240: 52 KB or more in flight */
     /* f16: weights near 2^15, so that their second terms stay above 2^-24. bf16 has f32's range, and V may
        use it: weights of at most 2^-32. */
     f->slack = 8;
@@ -5830,15 +5833,15 @@ static void ptxk__flash_set_variant(ptxk__flash *f, ptx_target target) {
     f->threads = PTXK__THREADS;
     f->pitch = (f->d + 15) / 16 * 16 + 4; /* columns 0, 2, 4 and 6 of an mma are 8 banks apart */
     if (!f->mma) return;
-    f->tile = 8 * f->nt;
+    f->tile = 8 * f->column_tiles;
     f->threads = PTXK__THREADS + 32;
-    if (!f->bytes) return;
+    if (!f->is_byte_cache) return;
     f->vec_bytes = f->per_vec = 16; /* a vector is a 16-byte chunk */
     f->row_vecs = f->d / 16;
 }
 
 /* Flags that may be combined with any others. */
-#define PTXK__FLASH_BITS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
+#define PTXK__FLASH_FREE_FLAGS (PTXK_FLASH_PAGE_ROWS | PTXK_FLASH_TREE | PTXK_FLASH_PRIOR | PTXK_FLASH_SINK)
 
 static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f, ptxk_message *why) {
     uint32_t bytes, overhead, types[4], i;
@@ -5882,7 +5885,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: page_size is %u, must be 0 or a power of two from 16 to 65536",
                             d->page_size);
-    if ((d->flags & ~(uint32_t)PTXK__FLASH_BITS)
+    if ((d->flags & ~(uint32_t)PTXK__FLASH_FREE_FLAGS)
         > (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK_FLASH_CLUSTER_8))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: flags is %u, must be of PTXK_FLASH_LSE, _SCALAR, one _CLUSTER_, "
@@ -5897,12 +5900,12 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
 
     memset(f, 0, sizeof *f);
     f->cache = types[0];
-    f->bytes = (uint32_t)ptxk__is_byte_cache(types[0]);
+    f->is_byte_cache = (uint32_t)ptxk__is_byte_cache(types[0]);
     f->factor_row = ptxk__factor_bytes(types[0], d->head_dim);
-    f->type = f->bytes ? PTX_F16 : (ptx_type)types[0];
+    f->type = f->is_byte_cache ? PTX_F16 : (ptx_type)types[0];
     f->q_type = (ptx_type)types[1];
     f->out_type = (ptx_type)types[2];
-    f->fresh_type = (ptx_type)d->append_type;
+    f->append_type = (ptx_type)d->append_type;
     f->heads = d->heads;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
@@ -5910,7 +5913,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->window = d->window;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
-    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK__FLASH_BITS);
+    f->flags = d->flags & (PTXK_FLASH_LSE | PTXK_FLASH_SCALAR | PTXK__FLASH_FREE_FLAGS);
     i = d->flags % PTXK_FLASH_PAGE_ROWS / PTXK_FLASH_CLUSTER_1;
     f->cluster = i ? 1u << (i - 1) : 0;
     f->group = d->heads / d->kv_heads;
@@ -5919,7 +5922,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     f->tile = ptxk__ceil_div(f->columns, f->tiles);
     bytes = ptxk__cache_bytes(d->kv_type);
     f->row_bytes = f->d * bytes;
-    f->vec_bytes = f->bytes ? 8 : 16;
+    f->vec_bytes = f->is_byte_cache ? 8 : 16;
     f->per_vec = f->vec_bytes / bytes;
     f->row_vecs = f->row_bytes / f->vec_bytes;
     f->lanes = 1;
@@ -5930,11 +5933,11 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
        of a key. Four keys at a time exceed 255 registers when tile * elements exceeds 48. */
     f->unroll = f->tile * f->per_vec * f->vecs > 48 ? PTXK__UNROLL / 2 : PTXK__UNROLL;
     f->warp_keys = f->rows * f->unroll;
-    f->step = f->warp_keys * PTXK__WARPS;
-    f->record = (f->d + 8) * 4;
-    ptxk__flash_mma(f);
-    f->unit = f->keys;
-    if (f->unit < f->step) f->unit = f->step;
+    f->step_keys = f->warp_keys * PTXK__WARPS;
+    f->partial_bytes = (f->d + 8) * 4;
+    ptxk__flash_form_mma(f);
+    f->chunk_unit = f->keys;
+    if (f->chunk_unit < f->step_keys) f->chunk_unit = f->step_keys;
 
     /* The overhead of a split is, for each of its columns, one read of q (d elements) and one write and read
        of a partial result (d floats and a sector of maximum and sum), and for each block some 16 sectors of
@@ -5943,9 +5946,10 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     overhead = (f->columns < PTXK__TILE ? f->columns : PTXK__TILE)
                    * (2 * f->d * 4 + f->d * ptxk__kv_bytes(types[1]) + 64)
                + 512;
-    f->least = ptxk__ceil_div(128, f->unit) * f->unit;
-    f->frugal = ptxk__ceil_div(ptxk__ceil_div(overhead * 25, 2 * f->row_bytes), f->unit) * f->unit;
-    if (f->frugal < f->least) f->frugal = f->least;
+    f->min_chunk = ptxk__ceil_div(128, f->chunk_unit) * f->chunk_unit;
+    f->cheap_chunk =
+        ptxk__ceil_div(ptxk__ceil_div(overhead * 25, 2 * f->row_bytes), f->chunk_unit) * f->chunk_unit;
+    if (f->cheap_chunk < f->min_chunk) f->cheap_chunk = f->min_chunk;
 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
     scale *= 1.44269504088896340736; /* log2 e: the hardware has ex2 */
@@ -5958,27 +5962,27 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
 }
 
 /* The first key that some query sees. Blocks begin to read at this key rounded down to a multiple of
-   PTXK__BEGIN, which aligns steps with pages. The kernels compute the same. */
-#define PTXK__BEGIN 64u
-static uint32_t ptxk__flash_first(const ptxk__flash *f, uint32_t length) {
+   PTXK__FIRST_KEY_ALIGNMENT, which aligns steps with pages. The kernels compute the same. */
+#define PTXK__FIRST_KEY_ALIGNMENT 64u
+static uint32_t ptxk__flash_first_key(const ptxk__flash *f, uint32_t length) {
     uint64_t reach = (uint64_t)f->window + f->queries - 1;
     return f->window && length > reach ? length - (uint32_t)reach : 0;
 }
 
 /* Bytes of the counters before the partial results in the workspace: the number of finished chunks, for each
    sequence and block of columns. */
-static uint64_t ptxk__flash_header(const ptxk__flash *f, uint32_t batch) {
+static uint64_t ptxk__flash_counter_bytes(const ptxk__flash *f, uint32_t batch) {
     return ((uint64_t)batch * f->kv_heads * f->tiles * 4 + 255) / 256 * 256;
 }
 
 /* Keys that the blocks of a sequence read. Below: the keys of each of `splits` chunks. */
-static uint32_t ptxk__flash_keys_seen(const ptxk__flash *f, uint32_t length) {
-    return length - ptxk__flash_first(f, length) / PTXK__BEGIN * PTXK__BEGIN;
+static uint32_t ptxk__flash_keys_read(const ptxk__flash *f, uint32_t length) {
+    return length - ptxk__flash_first_key(f, length) / PTXK__FIRST_KEY_ALIGNMENT * PTXK__FIRST_KEY_ALIGNMENT;
 }
 
-static uint32_t ptxk__flash_chunk(const ptxk__flash *f, uint32_t keys, uint32_t splits) {
-    uint32_t chunk = ptxk__ceil_div(ptxk__ceil_div(keys, splits), f->unit) * f->unit;
-    return chunk < f->least ? f->least : chunk;
+static uint32_t ptxk__flash_chunk_keys(const ptxk__flash *f, uint32_t keys, uint32_t splits) {
+    uint32_t chunk = ptxk__ceil_div(ptxk__ceil_div(keys, splits), f->chunk_unit) * f->chunk_unit;
+    return chunk < f->min_chunk ? f->min_chunk : chunk;
 }
 
 PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, uint32_t length,
@@ -5986,23 +5990,23 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
     ptxk__flash f;
     if (!splits || ptxk__flash_form(desc, &f, NULL)) return 0;
     if (length > PTXK__LEN_MAX) return 0;
-    return ptxk__flash_chunk(&f, ptxk__flash_keys_seen(&f, length), splits);
+    return ptxk__flash_chunk_keys(&f, ptxk__flash_keys_read(&f, length), splits);
 }
 
 /* Lower bound of the traffic: K and V of the keys that are seen (new ones: read from their source, written to
    the caches), q, out, log-sum-exp. */
-static uint64_t ptxk__flash_bytes(const ptxk__flash *f, uint32_t length) {
-    uint64_t row = (uint64_t)f->kv_heads * f->d * 2, fresh = 0, bytes, keys;
+static uint64_t ptxk__flash_min_bytes(const ptxk__flash *f, uint32_t length) {
+    uint64_t row = (uint64_t)f->kv_heads * f->d * 2, appended = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
                 * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
                    + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
             + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
             + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u)
             + (f->flags & PTXK_FLASH_SINK ? 4u * f->heads : 0u);
-    keys = length - ptxk__flash_first(f, length);
-    if (f->fresh_type) fresh = length < f->queries ? length : f->queries;
+    keys = length - ptxk__flash_first_key(f, length);
+    if (f->append_type) appended = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
-    if (f->fresh_type) bytes += fresh * row * ptxk__kv_bytes((uint32_t)f->fresh_type);
+    if (f->append_type) bytes += appended * row * ptxk__kv_bytes((uint32_t)f->append_type);
     if (f->page_size) bytes += 4 * (uint64_t)ptxk__ceil_div((uint32_t)keys, f->page_size);
     return bytes;
 }
@@ -6013,7 +6017,7 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
     uint64_t bytes = 0;
     uint32_t i;
     if (!lengths || ptxk__flash_form(desc, &f, NULL)) return 0;
-    for (i = 0; i < batch; i++) bytes += ptxk__flash_bytes(&f, lengths[i]);
+    for (i = 0; i < batch; i++) bytes += ptxk__flash_min_bytes(&f, lengths[i]);
     return bytes;
 }
 
@@ -6022,26 +6026,26 @@ PTXGEN_API uint64_t ptxk_flash_decode_bytes(const ptxk_flash_decode_desc *desc, 
    and, unless it is the only one, writes a partial result that is read once. */
 static uint64_t ptxk__flash_overhead_bytes(const ptxk__flash *f, uint32_t batch, uint32_t keys,
                                            uint32_t splits, uint32_t cluster) {
-    uint64_t live = ptxk__ceil_div(keys, ptxk__flash_chunk(f, keys, splits)), parts, columns;
+    uint64_t live = ptxk__ceil_div(keys, ptxk__flash_chunk_keys(f, keys, splits)), parts, columns;
     if (live < 1) live = 1;
     parts = (live + cluster - 1) / cluster;
     columns = (uint64_t)batch * f->kv_heads * f->columns;
     return live * batch * f->kv_heads * f->tiles * 512
            + (parts - 1) * columns * f->d * ptxk__kv_bytes((uint32_t)f->q_type)
-           + (parts > 1 ? 2 * parts * columns * f->record : 0);
+           + (parts > 1 ? 2 * parts * columns * f->partial_bytes : 0);
 }
 
 /* Keys of the busiest multiprocessor. */
 static uint64_t ptxk__flash_busiest_keys(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count,
                                          uint32_t keys, uint32_t splits) {
-    uint32_t chunk = ptxk__flash_chunk(f, keys, splits);
+    uint32_t chunk = ptxk__flash_chunk_keys(f, keys, splits);
     return (blocks * ptxk__ceil_div(keys, chunk) + sm_count - 1) / sm_count * chunk;
 }
 
 /* The multiple of `cluster` next to `want`, below or above, that gives the busiest multiprocessor fewer
    keys. */
-static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count, uint32_t keys,
-                                   uint32_t want, uint32_t cluster) {
+static uint32_t ptxk__flash_round_splits(const ptxk__flash *f, uint64_t blocks, uint32_t sm_count,
+                                         uint32_t keys, uint32_t want, uint32_t cluster) {
     uint32_t below = want / cluster * cluster, above = ptxk__ceil_div(want, cluster) * cluster;
     if (!below || above > 65535) return below ? below : above;
     return ptxk__flash_busiest_keys(f, blocks, sm_count, keys, above)
@@ -6052,33 +6056,38 @@ static uint32_t ptxk__flash_splits(const ptxk__flash *f, uint64_t blocks, uint32
 
 /* Shared memory after the loop over keys: the warps' sums, [warp][column][pitch], their states, the block's
    states for its cluster, the flag of ptxk__is_last_block. */
-static uint32_t ptxk__flash_state_at(const ptxk__flash *f) { return PTXK__WARPS * f->tile * f->pitch * 4; }
-
-static uint32_t ptxk__flash_block_at(const ptxk__flash *f) {
-    return ptxk__flash_state_at(f) + PTXK__WARPS * f->tile * 8;
+static uint32_t ptxk__flash_state_offset(const ptxk__flash *f) {
+    return PTXK__WARPS * f->tile * f->pitch * 4;
 }
 
-static uint32_t ptxk__flash_flag_at(const ptxk__flash *f) { return ptxk__flash_block_at(f) + f->tile * 8; }
+static uint32_t ptxk__flash_block_state_offset(const ptxk__flash *f) {
+    return ptxk__flash_state_offset(f) + PTXK__WARPS * f->tile * 8;
+}
 
-static uint32_t ptxk__flash_join_bytes(const ptxk__flash *f) { return ptxk__flash_flag_at(f) + 16; }
+static uint32_t ptxk__flash_flag_offset(const ptxk__flash *f) {
+    return ptxk__flash_block_state_offset(f) + f->tile * 8;
+}
+
+static uint32_t ptxk__flash_combine_bytes(const ptxk__flash *f) { return ptxk__flash_flag_offset(f) + 16; }
 
 /* During the loop the tensor core variant has its ring in the same bytes, and q in the last slot before that
    item arrives. Behind both: the ring's mbarriers, and a word for missing pages. */
-static uint32_t ptxk__flash_bars_at(const ptxk__flash *f) {
+static uint32_t ptxk__flash_bars_offset(const ptxk__flash *f) {
     uint32_t q = (f->terms * ((f->d + 15) / 16 * 32) + 4) * f->tile, bytes;
-    bytes = f->item * (f->ring - 1) + (q > f->item ? q : f->item);
-    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
+    bytes = f->item_bytes * (f->ring_items - 1) + (q > f->item_bytes ? q : f->item_bytes);
+    if (bytes < ptxk__flash_combine_bytes(f)) bytes = ptxk__flash_combine_bytes(f);
     return ptxk__ceil_div(bytes, 16) * 16;
 }
 
-static uint32_t ptxk__flash_tensor_bytes(const ptxk__flash *f) {
-    return ptxk__flash_bars_at(f) + 16 * f->ring + 16;
+static uint32_t ptxk__flash_mma_shared_bytes(const ptxk__flash *f) {
+    return ptxk__flash_bars_offset(f) + 16 * f->ring_items + 16;
 }
 
 PTXK__PLAN(flash_decode) {
     ptxk__flash f;
     ptx_launch *l;
-    uint64_t cache, blocks, want, most, own, time, alone = 0, least = UINT64_MAX;
+    uint64_t cache, blocks, want, max_splits, overhead, busiest;
+    uint64_t busiest_alone = 0, least_overhead = UINT64_MAX;
     uint32_t keys, splits, size, longest, cluster = 1;
     int fits = 1;
     ptx_code code = ptxk__flash_form(desc, &f, why);
@@ -6111,12 +6120,12 @@ PTXK__PLAN(flash_decode) {
                             "caches pass 2^64 bytes",
                             shape->batch, f.kv_heads, shape->max_seq, f.d);
     }
-    plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_bytes(&f, longest);
+    plan->min_bytes = (uint64_t)shape->batch * ptxk__flash_min_bytes(&f, longest);
 
     /* Aims at eight blocks for each multiprocessor, two waves of what is resident, so that the tail of a
-       launch is short even with different lengths, and at chunks of `frugal` keys or more. Where that leaves
-       multiprocessors idle: one block for each, with chunks of `least` keys or more. Where sequences and
-       heads alone fill the device, or are short, each has one block, without a workspace.
+       launch is short even with different lengths, and at chunks of `cheap_chunk` keys or more. Where that
+       leaves multiprocessors idle: one block for each, with chunks of `min_chunk` keys or more. Where
+       sequences and heads alone fill the device, or are short, each has one block, without a workspace.
 
        The overhead of chunks may then exceed 5 %. Example: 64 heads on 8, d 128, 4096 keys of f16 are 16.84
        MB with q and out. 16 chunks of 256 keys for each KV head make 128 blocks for 132 multiprocessors. They
@@ -6129,31 +6138,33 @@ PTXK__PLAN(flash_decode) {
        keys, become 16: 24 chunks of 192 keys would give some multiprocessors two. 15 chunks for each of 20 KV
        heads would become 8 in one cluster and leave 140 of 300 multiprocessors idle: a size that gives any
        multiprocessor over an eighth more keys is skipped. */
-    keys = ptxk__flash_keys_seen(&f, longest);
+    keys = ptxk__flash_keys_read(&f, longest);
     blocks = (uint64_t)f.kv_heads * f.tiles * shape->batch;
     want = (8 * (uint64_t)shape->sm_count + blocks - 1) / blocks;
-    most = keys / f.frugal; /* chunks of at least `frugal` keys */
-    if (want > most) want = most;
+    max_splits = keys / f.cheap_chunk; /* chunks of at least `cheap_chunk` keys */
+    if (want > max_splits) want = max_splits;
     if (want * blocks < shape->sm_count) {
         want = (shape->sm_count + blocks - 1) / blocks;
-        most = ((uint64_t)keys + f.least - 1) / f.least;
-        if (want > most) want = most;
+        max_splits = ((uint64_t)keys + f.min_chunk - 1) / f.min_chunk;
+        if (want > max_splits) want = max_splits;
     }
     if (want > 65535) want = 65535;
     if (want < 1) want = 1;
 
     splits = (uint32_t)want;
     for (size = 1; size <= PTXK__CLUSTER; size *= 2) {
-        uint32_t n = ptxk__flash_splits(&f, blocks, shape->sm_count, keys, (uint32_t)want, size);
-        time = ptxk__flash_busiest_keys(&f, blocks, shape->sm_count, keys, n);
-        if (size == 1) alone = time;
-        if (f.cluster ? size != f.cluster
-                      : size > 1 && (size > shape->cluster || want == 1 || time > alone + alone / 8))
+        uint32_t n = ptxk__flash_round_splits(&f, blocks, shape->sm_count, keys, (uint32_t)want, size);
+        busiest = ptxk__flash_busiest_keys(&f, blocks, shape->sm_count, keys, n);
+        if (size == 1) busiest_alone = busiest;
+        if (f.cluster
+                ? size != f.cluster
+                : size > 1
+                      && (size > shape->cluster || want == 1 || busiest > busiest_alone + busiest_alone / 8))
             continue;
-        own = ptxk__flash_overhead_bytes(&f, shape->batch, keys, n, size);
-        if (own >= least) continue;
-        least = own, cluster = size, splits = n;
-        if (own <= plan->min_bytes / 20) break;
+        overhead = ptxk__flash_overhead_bytes(&f, shape->batch, keys, n, size);
+        if (overhead >= least_overhead) continue;
+        least_overhead = overhead, cluster = size, splits = n;
+        if (overhead <= plan->min_bytes / 20) break;
     }
 
     l = &plan->launch[plan->launches++];
@@ -6167,11 +6178,12 @@ PTXK__PLAN(flash_decode) {
         l->cluster[0] = l->cluster[1] = 1;
         l->cluster[2] = cluster;
     }
-    if (f.mma) l->shared_bytes = ptxk__flash_tensor_bytes(&f);
+    if (f.mma) l->shared_bytes = ptxk__flash_mma_shared_bytes(&f);
     if (splits == cluster) return PTX_E_NONE;
-    plan->zero_bytes = ptxk__flash_header(&f, shape->batch);
+    plan->zero_bytes = ptxk__flash_counter_bytes(&f, shape->batch);
     plan->workspace_bytes =
-        plan->zero_bytes + (uint64_t)(splits / cluster) * shape->batch * f.kv_heads * f.columns * f.record;
+        plan->zero_bytes
+        + (uint64_t)(splits / cluster) * shape->batch * f.kv_heads * f.columns * f.partial_bytes;
     return PTX_E_NONE;
 }
 
@@ -6181,15 +6193,15 @@ PTXK__CHECK(flash_decode) {
     static const char *const op = "flash_decode";
     ptxk__flash f;
     ptxk__span s[16];
-    uint64_t q, fresh;
+    uint64_t q, append_bytes;
     int paged, append;
     ptx_code code = ptxk__flash_form(desc, &f, why);
     if (code) return code;
     paged = f.page_size != 0;
-    append = f.fresh_type != PTX_NONE;
+    append = f.append_type != PTX_NONE;
     /* Sizes for one sequence: the arguments do not say how many there are. */
     q = (uint64_t)f.queries * f.heads * f.d;
-    fresh = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.fresh_type);
+    append_bytes = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.append_type);
     s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
     s[1] = ptxk__span_cache("k_caches", args->k_caches, 1, f.page_size, args->pool_pages,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
@@ -6199,8 +6211,8 @@ PTXK__CHECK(flash_decode) {
     s[4] = ptxk__span_of("out", args->out, q * ptxk__kv_bytes((uint32_t)f.out_type), 16, 1);
     s[4] = ptxk__span_written(s[4], 0);
     s[5] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->max_pages * 4, 4, paged);
-    s[6] = ptxk__span_of("k", args->k, fresh, 16, append);
-    s[7] = ptxk__span_of("v", args->v, fresh, 16, append);
+    s[6] = ptxk__span_of("k", args->k, append_bytes, 16, append);
+    s[7] = ptxk__span_of("v", args->v, append_bytes, 16, append);
     s[8] = ptxk__span_of("lse", args->lse, (uint64_t)f.heads * f.queries * 4, 4,
                          (f.flags & PTXK_FLASH_LSE) != 0);
     s[8] = ptxk__span_written(s[8], 0);
@@ -6251,57 +6263,58 @@ typedef struct ptxk__flash_work {
     ptx_val base[2], row_bytes;             /* K and V: row 0 of this head; bytes from row to row, u64 */
     ptx_val table, pool_pages;              /* paged: the sequence's row of the table; base: the pools */
     ptx_val factors[2];                     /* q8_0: the factors of the row at base */
-    ptx_val fresh[2], owner; /* rows to append, of this head; predicate: this block stores them */
-    ptx_var poison;          /* 0 or NaN, added to the output */
+    ptx_val appended[2], owner; /* rows to append, of this head; predicate: this block stores them */
+    ptx_var poison;             /* 0 or NaN, added to the output */
 } ptxk__flash_work;
 
-static size_t ptxk__flash_cache(int which) {
+static size_t ptxk__flash_cache_field(int which) {
     return which ? offsetof(ptxk_flash_decode_args, v_caches) : offsetof(ptxk_flash_decode_args, k_caches);
 }
 
-static size_t ptxk__flash_factors(int which) {
+static size_t ptxk__flash_factors_field(int which) {
     return which ? offsetof(ptxk_flash_decode_args, v_factors) : offsetof(ptxk_flash_decode_args, k_factors);
 }
 
 /* Loads the addresses and strides of the caches and of q8_0's factors. */
 static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                                    ptx_val max_seq) {
-    ptx_val head, row, here, p, wide;
+    ptx_val head, row, x, p, offset;
     int which;
     if (f->page_size) {
-        here = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
-        wide = ptx_mul_wide(k, w->sequence, here);
+        x = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
+        offset = ptx_mul_wide(k, w->sequence, x);
         w->table = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, block_table));
-        w->table = ptx_ptr_add(k, w->table, wide, 4);
+        w->table = ptx_ptr_add(k, w->table, offset, 4);
         w->pool_pages = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, pool_pages));
         w->row_bytes = ptx_u64((f->flags & PTXK_FLASH_PAGE_ROWS ? f->kv_heads : 1) * f->row_bytes);
         for (which = 0; which < 2; which++) {
-            w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
-            if (f->factor_row) w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
+            w->base[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_cache_field(which));
+            if (f->factor_row)
+                w->factors[which] = ptxk__arg_ptr(k, w->args, ptxk__flash_factors_field(which));
         }
         return;
     }
     head = ptx_ld(k, PTX_U64, ptx_at(w->args, (int64_t)offsetof(ptxk_flash_decode_args, head_stride)));
     row = ptx_ld(k, PTX_U64, ptx_at(w->args, (int64_t)offsetof(ptxk_flash_decode_args, row_stride)));
-    here = ptx_or(k, head, row);
-    p = ptx_setp(k, PTX_EQ, here, ptx_u64(0));
-    here = ptx_mul_wide(k, max_seq, ptx_u32(f->d));
-    head = ptx_selp(k, here, head, p);
+    x = ptx_or(k, head, row);
+    p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
+    x = ptx_mul_wide(k, max_seq, ptx_u32(f->d));
+    head = ptx_selp(k, x, head, p);
     row = ptx_selp(k, ptx_u64(f->d), row, p);
     w->row_bytes = ptx_mul(k, row, ptx_u64(f->row_bytes / f->d));
-    wide = ptx_cvt(k, PTX_U64, w->kv_head);
-    wide = ptx_mul(k, wide, head);
+    offset = ptx_cvt(k, PTX_U64, w->kv_head);
+    offset = ptx_mul(k, offset, head);
     for (which = 0; which < 2; which++) {
-        here = ptxk__arg_ptr(k, w->args, ptxk__flash_cache(which));
-        here = ptx_ptr_add(k, here, w->sequence, 8);
-        here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
-        here = ptx_ptr(here, PTX_GLOBAL);
-        w->base[which] = ptx_ptr_add(k, here, wide, f->row_bytes / f->d);
+        x = ptxk__arg_ptr(k, w->args, ptxk__flash_cache_field(which));
+        x = ptx_ptr_add(k, x, w->sequence, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+        x = ptx_ptr(x, PTX_GLOBAL);
+        w->base[which] = ptx_ptr_add(k, x, offset, f->row_bytes / f->d);
         if (!f->factor_row) continue;
-        here = ptxk__arg_ptr(k, w->args, ptxk__flash_factors(which));
-        here = ptx_ptr_add(k, here, w->sequence, 8);
-        here = ptx_ld(k, PTX_U64, ptx_at(here, 0));
-        w->factors[which] = ptxk__factors_at(k, ptx_ptr(here, PTX_GLOBAL), wide);
+        x = ptxk__arg_ptr(k, w->args, ptxk__flash_factors_field(which));
+        x = ptx_ptr_add(k, x, w->sequence, 8);
+        x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
+        w->factors[which] = ptxk__factors_at(k, ptx_ptr(x, PTX_GLOBAL), offset);
     }
 }
 
@@ -6324,8 +6337,8 @@ static void ptxk__flash_locate_block(ptx_kernel *k, ptxk__flash_work *w) {
 
 static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                               uint32_t shared_bytes) {
-    ptx_val here, wide, max_seq, limit, bad, chunk, keys, length, first, begin, i, p;
-    uint32_t fresh = f->fresh_type ? ptxk__kv_bytes((uint32_t)f->fresh_type) : 0, which;
+    ptx_val x, row, max_seq, limit, too_long, chunk, keys, length, first, begin, i, p;
+    uint32_t append_bytes = f->append_type ? ptxk__kv_bytes((uint32_t)f->append_type) : 0, which;
     ptx_launch_bounds(k, f->threads, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
@@ -6347,10 +6360,10 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     w->first_column = ptx_u32(0);
     w->columns = ptx_u32(ptxk__flash_columns(f));
     if (f->tiles > 1) {
-        here = w->kv_head;
-        w->kv_head = ptx_div(k, here, ptx_u32(f->tiles));
-        here = ptx_rem(k, here, ptx_u32(f->tiles));
-        w->first_column = ptx_mul(k, here, ptx_u32(f->tile));
+        x = w->kv_head;
+        w->kv_head = ptx_div(k, x, ptx_u32(f->tiles));
+        x = ptx_rem(k, x, ptx_u32(f->tiles));
+        w->first_column = ptx_mul(k, x, ptx_u32(f->tile));
         if (f->tile * (f->tiles - 1) >= f->columns) { /* blocks of this variant take more than 8 columns */
             p = ptx_setp(k, PTX_GE, w->first_column, ptx_u32(f->columns));
             p = ptxk__cluster_exit_condition(k, &w->cluster, p);
@@ -6358,8 +6371,8 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
             ptx_ret(k);
         }
         if (f->columns % f->tile) {
-            here = ptx_sub(k, ptx_u32(f->columns), w->first_column);
-            w->columns = ptx_min(k, here, ptx_u32(f->tile));
+            x = ptx_sub(k, ptx_u32(f->columns), w->first_column);
+            w->columns = ptx_min(k, x, ptx_u32(f->tile));
         }
         w->owner = ptx_setp(k, PTX_EQ, w->first_column, ptx_u32(0));
     }
@@ -6371,29 +6384,29 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     max_seq = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_seq));
     limit = ptx_min(k, max_seq, ptx_u32(PTXK__LEN_MAX));
     if (f->page_size) {
-        here = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
-        here = ptx_min(k, here, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys minus one page */
-        here = ptx_mul(k, here, ptx_u32(f->page_size));
-        limit = ptx_min(k, limit, here);
+        x = ptxk__arg_u32(k, w->args, offsetof(ptxk_flash_decode_args, max_pages));
+        x = ptx_min(k, x, ptx_u32(PTXK__LEN_MAX / f->page_size)); /* at most 2^31 keys minus one page */
+        x = ptx_mul(k, x, ptx_u32(f->page_size));
+        limit = ptx_min(k, limit, x);
     }
-    bad = ptx_setp(k, PTX_GT, length, limit);
-    length = ptx_selp(k, ptx_u32(0), length, bad);
-    here = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), bad); /* block 0 writes NaN */
-    w->poison = ptx_var_new(k, here);
+    too_long = ptx_setp(k, PTX_GT, length, limit);
+    length = ptx_selp(k, ptx_u32(0), length, too_long);
+    x = ptx_selp(k, ptx_f32(NAN), ptx_f32(0), too_long); /* block 0 writes NaN */
+    w->poison = ptx_var_new(k, x);
     first = begin = ptx_u32(0);
     keys = length;
     if (f->window) {
         uint32_t reach = f->window + f->queries - 1;
-        here = ptx_max(k, length, ptx_u32(reach));
-        first = ptx_sub(k, here, ptx_u32(reach));
-        begin = ptx_and(k, first, ptx_u32(~(PTXK__BEGIN - 1)));
+        x = ptx_max(k, length, ptx_u32(reach));
+        first = ptx_sub(k, x, ptx_u32(reach));
+        begin = ptx_and(k, first, ptx_u32(~(PTXK__FIRST_KEY_ALIGNMENT - 1)));
         keys = ptx_sub(k, length, begin);
     }
     chunk = ptxk_div_up(k, keys, w->splits);
-    chunk = ptx_add(k, chunk, ptx_u32(f->unit - 1));
-    i = ptx_rem(k, chunk, ptx_u32(f->unit));
+    chunk = ptx_add(k, chunk, ptx_u32(f->chunk_unit - 1));
+    i = ptx_rem(k, chunk, ptx_u32(f->chunk_unit));
     chunk = ptx_sub(k, chunk, i);
-    chunk = ptx_max(k, chunk, ptx_u32(f->least));
+    chunk = ptx_max(k, chunk, ptx_u32(f->min_chunk));
     w->chunks = ptxk_div_up(k, keys, chunk);
     p = ptx_setp(k, PTX_GE, w->index, w->chunks);
     i = ptx_setp(k, PTX_NE, w->index, ptx_u32(0)); /* block 0 writes an output even without a key */
@@ -6404,41 +6417,41 @@ static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_w
     ptxk__cluster_arrive(k, &w->cluster); /* this block has begun: others may write to its shared memory */
     ptxk__flash_locate_block(k, w);
     i = ptx_mul(k, w->index, chunk);
-    here = ptx_sub(k, keys, i);
-    here = ptx_min(k, here, chunk);
+    x = ptx_sub(k, keys, i);
+    x = ptx_min(k, x, chunk);
     if (f->window) i = ptx_add(k, i, begin);
-    here = ptx_add(k, i, here);
+    x = ptx_add(k, i, x);
     w->length = ptx_as(length, PTX_S32);
     w->first = f->window ? ptx_as(first, PTX_S32) : ptx_s32(0);
     w->begin = ptx_as(i, PTX_S32);
-    w->end = ptx_as(here, PTX_S32);
+    w->end = ptx_as(x, PTX_S32);
     w->safe_lo = w->first;
     if (f->window) {
-        here = ptx_sub(k, w->length, ptx_s32(f->window));
-        w->safe_lo = ptx_max(k, here, ptx_s32(0));
+        x = ptx_sub(k, w->length, ptx_s32(f->window));
+        w->safe_lo = ptx_max(k, x, ptx_s32(0));
     }
     w->safe_hi = w->length;
-    if (f->queries > 1 || fresh || f->flags & PTXK_FLASH_TREE) {
-        here = ptx_sub(k, w->length,
-                       ptx_s32(fresh || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
-        w->safe_hi = ptx_max(k, here, ptx_s32(0));
+    if (f->queries > 1 || append_bytes || f->flags & PTXK_FLASH_TREE) {
+        x = ptx_sub(k, w->length,
+                    ptx_s32(append_bytes || f->flags & PTXK_FLASH_TREE ? f->queries : f->queries - 1));
+        w->safe_hi = ptx_max(k, x, ptx_s32(0));
     }
 
     ptx_comment(k, "where K and V are");
     ptxk__flash_load_bases(k, f, w, max_seq);
-    for (which = 0; fresh && which < 2; which++) {
-        here = ptxk__arg_ptr(
-            k, w->args, which ? offsetof(ptxk_flash_decode_args, v) : offsetof(ptxk_flash_decode_args, k));
-        wide = ptx_cvt(k, PTX_U64, w->kv_head);
-        wide = ptx_mad_wide(k, w->sequence, ptx_u32(f->queries * f->kv_heads), wide);
-        w->fresh[which] = ptx_ptr_add(k, here, wide, f->d * fresh);
+    for (which = 0; append_bytes && which < 2; which++) {
+        x = ptxk__arg_ptr(k, w->args,
+                          which ? offsetof(ptxk_flash_decode_args, v) : offsetof(ptxk_flash_decode_args, k));
+        row = ptx_cvt(k, PTX_U64, w->kv_head);
+        row = ptx_mad_wide(k, w->sequence, ptx_u32(f->queries * f->kv_heads), row);
+        w->appended[which] = ptx_ptr_add(k, x, row, f->d * append_bytes);
     }
 }
 
 /* The row number in q and out, u64, of a column; also its query and head. */
 static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       ptx_val column, ptx_val *query, ptx_val *head) {
-    ptx_val row, wide;
+    ptx_val row, wide_head;
     *query = ptx_u32(0);
     *head = column;
     if (f->queries > 1) {
@@ -6446,10 +6459,10 @@ static ptx_val ptxk__flash_column_row(ptx_kernel *k, const ptxk__flash *f, const
         *head = ptx_rem(k, column, ptx_u32(f->group));
     }
     *head = ptx_mad(k, w->kv_head, ptx_u32(f->group), *head);
-    wide = ptx_cvt(k, PTX_U64, *head);
+    wide_head = ptx_cvt(k, PTX_U64, *head);
     row = w->sequence;
     if (f->queries > 1) row = ptx_mad(k, row, ptx_u32(f->queries), *query);
-    return ptx_mad_wide(k, row, ptx_u32(f->heads), wide);
+    return ptx_mad_wide(k, row, ptx_u32(f->heads), wide_head);
 }
 
 /* Whether the query of a column sees the key at a position. */
@@ -6484,34 +6497,34 @@ static ptx_val ptxk__flash_is_visible(ptx_kernel *k, const ptxk__flash *f, const
     return ptx_and(k, p, low);
 }
 
-/* Returns the byte offset from base, u64, of the key at `position`. Paged: valid where `there` holds; where
-   the block table names a page past the pool, sets `there` to false and poisons the output with NaN. */
+/* Returns the byte offset from base, u64, of the key at `position`. Paged: valid where `exists` holds; where
+   the block table names a page past the pool, sets `exists` to false and poisons the output with NaN. */
 static ptx_val ptxk__flash_key_offset(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                      ptx_val position, ptx_val *there) {
-    ptx_val at, page, fits, wide;
+                                      ptx_val position, ptx_val *exists) {
+    ptx_val address, page, fits, row;
     position = ptx_as(position, PTX_U32);
     if (!f->page_size) {
-        wide = ptx_cvt(k, PTX_U64, position);
-        return ptx_mul(k, wide, w->row_bytes);
+        row = ptx_cvt(k, PTX_U64, position);
+        return ptx_mul(k, row, w->row_bytes);
     }
     page = ptx_shr(k, position, ptx_u32(f->page_shift));
-    at = ptx_ptr_add(k, w->table, page, 4);
-    page = ptx_ld_if(k, *there, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+    address = ptx_ptr_add(k, w->table, page, 4);
+    page = ptx_ld_if(k, *exists, PTX_U32, ptx_at(address, 0), ptx_u32(0));
     fits = ptx_setp(k, PTX_GE, page, w->pool_pages);
-    fits = ptx_and(k, *there, fits);
+    fits = ptx_and(k, *exists, fits);
     ptx_guard(k, fits);
     ptx_set(k, w->poison, ptx_f32(NAN));
     fits = ptx_setp(k, PTX_LT, page, w->pool_pages);
-    *there = ptx_and(k, *there, fits);
+    *exists = ptx_and(k, *exists, fits);
     position = ptx_and(k, position, ptx_u32(f->page_size - 1));
-    wide = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
-                          w->kv_head, position);
-    return ptx_mul(k, wide, ptx_u64(f->row_bytes));
+    row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                         w->kv_head, position);
+    return ptx_mul(k, row, ptx_u64(f->row_bytes));
 }
 
 /* Whether the row at a position is a new one, to be appended. */
-static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    ptx_val position) {
+static ptx_val ptxk__flash_is_appended(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                       ptx_val position) {
     ptx_val new_first = ptx_sub(k, w->length, ptx_s32(f->queries)), p, q;
     p = ptx_setp(k, PTX_GE, position, new_first);
     q = ptx_setp(k, PTX_LT, position, w->length);
@@ -6519,34 +6532,35 @@ static ptx_val ptxk__flash_is_fresh(ptx_kernel *k, const ptxk__flash *f, const p
 }
 
 /* Loads a vector of a new row, converted to the cache's type. *factor: q8_0's of the vector's block, f32. */
-static void ptxk__flash_load_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, int which,
-                                   ptx_val position, ptx_val vec, ptx_val words[4], ptx_val *factor) {
-    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->fresh_type), n = 16 / bytes, i;
+static void ptxk__flash_load_appended(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      int which, ptx_val position, ptx_val vec, ptx_val words[4],
+                                      ptx_val *factor) {
+    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->append_type), n = 16 / bytes, i;
     ptx_val t, at, x[16], block = {0}, inverse;
     t = ptx_sub(k, position, w->length);
     t = ptx_add(k, t, ptx_s32(f->queries));
-    at = ptx_ptr_add(k, w->fresh[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
+    at = ptx_ptr_add(k, w->appended[which], ptx_as(t, PTX_U32), f->kv_heads * f->d * bytes);
     if (f->factor_row) {
         block = ptx_div(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
         block = ptx_ptr_add(k, at, block, PTXK__CACHE_BLOCK * bytes);
     }
     at = ptx_ptr_add(k, at, vec, f->per_vec * bytes);
-    if (!f->bytes && f->fresh_type == f->type) { /* bit for bit, including NaN payloads */
+    if (!f->is_byte_cache && f->append_type == f->type) { /* bit for bit, including NaN payloads */
         ptxk_load16(k, NULL, ptx_with(ptx_at(at, 0), PTX_NC), words);
         return;
     }
     if (n > f->per_vec) n = f->per_vec;
     for (i = 0; i < f->per_vec; i += n)
-        ptxk_load_f32(k, f->fresh_type, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x + i);
-    if (!f->bytes) {
+        ptxk_load_f32(k, f->append_type, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x + i);
+    if (!f->is_byte_cache) {
         ptxk_narrow(k, f->type, f->per_vec, x, words);
         return;
     }
     if (f->factor_row) {
-        *factor = ptxk__block_factor(k, f->fresh_type, block);
+        *factor = ptxk__block_factor(k, f->append_type, block);
         inverse = ptxk_rcp_or_zero(k, *factor);
     } else {
-        inverse = ptxk__head_factor(k, w->args, ptxk__flash_factors(which), w->kv_head);
+        inverse = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(which), w->kv_head);
         inverse = ptx_rcp(k, inverse);
     }
     ptxk__narrow_bytes(k, f->cache, f->per_vec, x, inverse, words);
@@ -6558,13 +6572,13 @@ static uint32_t ptxk__flash_q_elements(const ptxk__flash *f) { return f->q_type 
 
 static void ptxk__flash_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w, ptx_val p,
                                ptx_val column, ptx_val vec, ptx_val *x) {
-    ptx_val words[4], row, query, head, here;
-    here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
+    ptx_val words[4], row, query, head, address;
+    address = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
-    here = ptx_ptr_add(k, here, vec, 16);
-    ptxk_load16(k, &p, ptx_at(here, 0), words);
+    address = ptx_ptr_add(k, address, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
+    address = ptx_ptr_add(k, address, vec, 16);
+    ptxk_load16(k, &p, ptx_at(address, 0), words);
     ptxk_widen(k, f->q_type, words, x);
 }
 
@@ -6580,60 +6594,60 @@ static ptx_val ptxk__flash_cap_score(ptx_kernel *k, const ptxk__flash *f, ptx_va
 /* -- flash_decode: from the warps' sums to the output -- */
 
 /* The address of the partial result (part, this sequence, column of the block). */
-static ptx_val ptxk__flash_record(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  ptx_val part, ptx_val column) {
-    ptx_val batch = ptx_sreg(k, PTX_NCTAID_Y), header, row, wide, workspace;
+static ptx_val ptxk__flash_partial_address(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                           ptx_val part, ptx_val column) {
+    ptx_val batch = ptx_sreg(k, PTX_NCTAID_Y), header, row, x, workspace;
     header = ptx_mul_wide(k, batch, ptx_u32(4 * f->kv_heads * f->tiles));
     header = ptx_add(k, header, ptx_u64(255));
     header = ptx_and(k, header, ptx_u64(~(uint64_t)255));
-    wide = ptx_cvt(k, PTX_U64, w->sequence);
-    row = ptx_mad_wide(k, part, batch, wide);
+    x = ptx_cvt(k, PTX_U64, w->sequence);
+    row = ptx_mad_wide(k, part, batch, x);
     column = ptx_add(k, column, w->first_column);
     column = ptx_mad(k, w->kv_head, ptx_u32(f->columns), column);
-    wide = ptx_cvt(k, PTX_U64, column);
-    row = ptx_mad(k, row, ptx_u64(f->kv_heads * f->columns), wide);
+    x = ptx_cvt(k, PTX_U64, column);
+    row = ptx_mad(k, row, ptx_u64(f->kv_heads * f->columns), x);
     workspace = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, workspace));
     workspace = ptx_ptr_add(k, workspace, header, 1);
-    return ptx_ptr_add(k, workspace, row, f->record);
+    return ptx_ptr_add(k, workspace, row, f->partial_bytes);
 }
 
 /* The log-sum-exp in base 2 of a state. */
-static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val top, ptx_val all) {
-    ptx_val lse = ptx_lg2(k, all);
+static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val most, ptx_val total) {
+    ptx_val lse = ptx_lg2(k, total);
     if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
-    return ptx_add(k, top, lse);
+    return ptx_add(k, most, lse);
 }
 
 /* Merges 4 elements of a result, x with log-sum-exp *lse in base 2, with those of the prior attention, whose
    natural log-sum-exp is `other`. prior NULL: the elements are 0, as for a sink. */
 static void ptxk__flash_merge_prior(ptx_kernel *k, const ptx_val *prior, ptx_val other, ptx_val x[4],
                                     ptx_val *lse) {
-    ptx_val most, mine, inverse, p;
+    ptx_val most, weight, inverse, p;
     uint32_t e;
     other = ptx_op2(k, PTX_MUL, PTX_RN, other, ptx_f32(1.44269504088896340736));
     p = ptx_setp(k, PTX_EQ, other, ptx_f32(INFINITY)); /* the prior's keys have all the weight */
     other = ptx_selp(k, ptx_f32(FLT_MAX), other, p);
     most = ptx_max(k, other, *lse);
     most = ptx_max(k, most, ptx_f32(-FLT_MAX)); /* no key at all: both weights are 0 */
-    mine = ptxk__score_weight(k, *lse, most);
+    weight = ptxk__score_weight(k, *lse, most);
     other = ptxk__score_weight(k, other, most);
-    inverse = ptx_add(k, mine, other);
+    inverse = ptx_add(k, weight, other);
     *lse = ptx_lg2(k, inverse);
     *lse = ptx_add(k, *lse, most);
     inverse = ptxk_rcp_or_zero(k, inverse);
-    mine = ptx_mul(k, mine, inverse);
+    weight = ptx_mul(k, weight, inverse);
     other = ptx_mul(k, other, inverse);
     for (e = 0; e < 4; e++) {
-        x[e] = ptx_mul(k, x[e], mine);
+        x[e] = ptx_mul(k, x[e], weight);
         if (prior) x[e] = ptx_fma(k, prior[e], other, x[e]);
     }
 }
 
 /* Merges 4 elements of a result with the prior attention and the sink, as the flags ask. row, head, query:
    those of the column. */
-static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     ptx_val row, ptx_val query, ptx_val head, ptx_val vec, ptx_val x[4],
-                                     ptx_val *lse) {
+static void ptxk__flash_merge_prior_and_sink(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                             ptx_val row, ptx_val query, ptx_val head, ptx_val vec,
+                                             ptx_val x[4], ptx_val *lse) {
     ptx_val at, prior[4], other, index;
     if (f->flags & PTXK_FLASH_PRIOR) {
         at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, prior));
@@ -6661,45 +6675,45 @@ static void ptxk__flash_merge_others(ptx_kernel *k, const ptxk__flash *f, const 
 
 /* Writes 4 elements of the output of a column of the block, from its state. */
 static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val top,
-                                     ptx_val all) {
-    ptx_val inverse = ptxk_rcp_or_zero(k, all), x[4], row, query, head, here, p, merged = all;
-    uint32_t e, others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
+                                     ptx_val column, ptx_val vec, const ptx_val sum[4], ptx_val most,
+                                     ptx_val total) {
+    ptx_val inverse = ptxk_rcp_or_zero(k, total), x[4], row, query, head, at, p, merged_lse = total;
+    uint32_t e, has_others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
     if (f->cache == PTX_E4M3) {
-        row = ptxk__head_factor(k, w->args, ptxk__flash_factors(1), w->kv_head);
+        row = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(1), w->kv_head);
         if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
         inverse = ptx_mul(k, inverse, row);
     }
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    if (others) {
-        merged = ptxk__flash_log_sum(k, f, top, all);
-        ptxk__flash_merge_others(k, f, w, row, query, head, vec, x, &merged);
+    if (has_others) {
+        merged_lse = ptxk__flash_log_sum(k, f, most, total);
+        ptxk__flash_merge_prior_and_sink(k, f, w, row, query, head, vec, x, &merged_lse);
     }
-    here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
-    here = ptx_ptr_add(k, here, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
-    here = ptx_ptr_add(k, here, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
-    ptxk_store_f32(k, f->out_type, 4, ptx_at(here, 0), x);
+    at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
+    at = ptx_ptr_add(k, at, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
+    at = ptx_ptr_add(k, at, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+    ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
     if (!(f->flags & PTXK_FLASH_LSE)) return;
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_val lse = others ? merged : ptxk__flash_log_sum(k, f, top, all);
+        ptx_val lse = has_others ? merged_lse : ptxk__flash_log_sum(k, f, most, total);
         lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
-        p = others ? merged : top;
+        p = has_others ? merged_lse : most;
         p = ptx_setp(k, PTX_EQ, p, ptx_f32(FLT_MAX)); /* some scores were +inf */
         lse = ptx_selp(k, ptx_f32(INFINITY), lse, p);
-        p = ptx_setp(k, PTX_ISNAN, all, all);
+        p = ptx_setp(k, PTX_ISNAN, total, total);
         lse = ptx_selp(k, ptx_f32(NAN), lse, p);
-        here = ptx_cvt(k, PTX_U64, head);
-        here = ptx_mad_wide(k, w->sequence, ptx_u32(f->heads), here);
+        at = ptx_cvt(k, PTX_U64, head);
+        at = ptx_mad_wide(k, w->sequence, ptx_u32(f->heads), at);
         if (f->queries > 1) {
             row = ptx_cvt(k, PTX_U64, query);
-            here = ptx_mad(k, here, ptx_u64(f->queries), row);
+            at = ptx_mad(k, at, ptx_u64(f->queries), row);
         }
         row = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, lse));
-        row = ptx_ptr_add(k, row, here, 4);
+        row = ptx_ptr_add(k, row, at, 4);
         ptx_st(k, PTX_F32, ptx_at(row, 0), lse);
     }
     ptx_end(k);
@@ -6707,93 +6721,95 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
 
 /* Merges n parts of a column; each has a state (reference, total) and 4 sums. */
 static void ptxk__flash_merge(ptx_kernel *k, uint32_t n, ptx_val state[][2], ptx_val value[][4],
-                              ptx_val all[2], ptx_val joined[4]) {
-    ptx_val most[PTXK__JOIN + 1], total[PTXK__JOIN + 1], factor[PTXK__JOIN + 1];
+                              ptx_val merged[2], ptx_val merged_sum[4]) {
+    ptx_val most[PTXK__PARTS_IN_FLIGHT + 1], total[PTXK__PARTS_IN_FLIGHT + 1],
+        factor[PTXK__PARTS_IN_FLIGHT + 1];
     uint32_t u = 0, e;
     do {
         most[u] = state[u][0];
         total[u] = state[u][1];
     } while (++u < n);
-    ptxk__softmax_merge(k, n, most, total, factor, &all[0], &all[1]);
-    for (e = 0; e < 4; e++) joined[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], value[0][e]);
-    for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], joined);
+    ptxk__softmax_merge(k, n, most, total, factor, &merged[0], &merged[1]);
+    for (e = 0; e < 4; e++) merged_sum[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], value[0][e]);
+    for (u = 1; u < n; u++) ptxk_axpy(k, 4, factor[u], value[u], merged_sum);
 }
 
-/* Loads a part: its state and 4 sums. there: NULL, or a predicate; where it is false the part weighs 0. */
-static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *there, ptx_mem state_at, ptx_mem value_at,
+/* Loads a part: its state and 4 sums. exists: NULL, or a predicate; where it is false the part weighs 0. */
+static void ptxk__flash_load_part(ptx_kernel *k, const ptx_val *exists, ptx_mem state_at, ptx_mem value_at,
                                   ptx_val state[2], ptx_val value[4]) {
-    if (!there) {
+    if (!exists) {
         ptx_ld_vec(k, PTX_F32, 2, state_at, state);
         ptx_ld_vec(k, PTX_F32, 4, value_at, value);
         return;
     }
-    ptx_ld_vec_if(k, *there, PTX_F32, 2, state_at, ptx_f32(0), state);
-    ptx_ld_vec_if(k, *there, PTX_F32, 4, value_at, ptx_f32(0), value);
-    state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *there);
+    ptx_ld_vec_if(k, *exists, PTX_F32, 2, state_at, ptx_f32(0), state);
+    ptx_ld_vec_if(k, *exists, PTX_F32, 4, value_at, ptx_f32(0), value);
+    state[0] = ptx_selp(k, state[0], ptx_f32(-FLT_MAX), *exists);
 }
 
-/* Merges a sequence's partial results, PTXK__JOIN in flight. The last block for these columns runs it. */
+/* Merges a sequence's partial results, PTXK__PARTS_IN_FLIGHT at a time. The last block for these columns runs
+   it. */
 static void ptxk__flash_combine_chunks(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u, e;
-    ptx_val i, column, vec, here, c, stride, row, inside, state[PTXK__JOIN + 1][2], value[PTXK__JOIN + 1][4],
-        all[2], joined[4];
-    ptx_var at, sum[4];
+    ptx_val i, column, vec, address, c, stride, row, exists, state[PTXK__PARTS_IN_FLIGHT + 1][2],
+        value[PTXK__PARTS_IN_FLIGHT + 1][4], merged[2], merged_sum[4];
+    ptx_var next_address, sum[4];
     ptxk__softmax s;
     i = ptx_mul(k, w->columns, ptx_u32(head_vecs));
     i = ptx_for(k, w->tid, i, ptx_u32(f->threads));
     column = ptx_div(k, i, ptx_u32(head_vecs));
     vec = ptx_rem(k, i, ptx_u32(head_vecs));
-    here = ptxk__flash_record(k, f, w, ptx_u32(0), column);
-    at = ptx_var_new(k, here);
+    address = ptxk__flash_partial_address(k, f, w, ptx_u32(0), column);
+    next_address = ptx_var_new(k, address);
     stride = ptx_sreg(k, PTX_NCTAID_Y);
     stride = ptx_mul_wide(k, stride, ptx_u32(f->kv_heads * f->columns)); /* in records, then bytes */
-    stride = ptx_mul(k, stride, ptx_u64(f->record));
+    stride = ptx_mul(k, stride, ptx_u64(f->partial_bytes));
     s = ptxk__softmax_new(k);
     for (e = 0; e < 4; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
-    c = ptx_for(k, ptx_u32(0), w->parts, ptx_u32(PTXK__JOIN));
+    c = ptx_for(k, ptx_u32(0), w->parts, ptx_u32(PTXK__PARTS_IN_FLIGHT));
     {
-        here = ptx_get(k, at);
-        here = ptx_ptr(here, PTX_GLOBAL);
-        for (u = 1; u <= PTXK__JOIN; u++) {
+        address = ptx_get(k, next_address);
+        address = ptx_ptr(address, PTX_GLOBAL);
+        for (u = 1; u <= PTXK__PARTS_IN_FLIGHT; u++) {
             row = ptx_add(k, c, ptx_u32(u - 1));
-            inside = ptx_setp(k, PTX_LT, row, w->parts);
-            row = ptx_ptr_add(k, here, vec, 16);
-            ptxk__flash_load_part(k, &inside, ptx_at(here, 0), ptx_at(row, 32), state[u], value[u]);
-            here = ptx_ptr_add(k, here, stride, 1);
+            exists = ptx_setp(k, PTX_LT, row, w->parts);
+            row = ptx_ptr_add(k, address, vec, 16);
+            ptxk__flash_load_part(k, &exists, ptx_at(address, 0), ptx_at(row, 32), state[u], value[u]);
+            address = ptx_ptr_add(k, address, stride, 1);
         }
-        ptx_set(k, at, here);
+        ptx_set(k, next_address, address);
         state[0][0] = ptx_get(k, s.most);
         state[0][1] = ptx_get(k, s.total);
         for (e = 0; e < 4; e++) value[0][e] = ptx_get(k, sum[e]);
-        ptxk__flash_merge(k, PTXK__JOIN + 1, state, value, all, joined);
-        ptx_set(k, s.most, all[0]);
-        ptx_set(k, s.total, all[1]);
-        for (e = 0; e < 4; e++) ptx_set(k, sum[e], joined[e]);
+        ptxk__flash_merge(k, PTXK__PARTS_IN_FLIGHT + 1, state, value, merged, merged_sum);
+        ptx_set(k, s.most, merged[0]);
+        ptx_set(k, s.total, merged[1]);
+        for (e = 0; e < 4; e++) ptx_set(k, sum[e], merged_sum[e]);
     }
     ptx_end(k);
-    all[0] = ptx_get(k, s.most);
-    all[1] = ptx_get(k, s.total);
-    for (e = 0; e < 4; e++) joined[e] = ptx_get(k, sum[e]);
-    ptxk__flash_write_output(k, f, w, column, vec, joined, all[0], all[1]);
+    merged[0] = ptx_get(k, s.most);
+    merged[1] = ptx_get(k, s.total);
+    for (e = 0; e < 4; e++) merged_sum[e] = ptx_get(k, sum[e]);
+    ptxk__flash_write_output(k, f, w, column, vec, merged_sum, merged[0], merged[1]);
     ptx_end(k);
 }
 
 /* Writes 4 elements of the cluster's result: to the output if the cluster has the whole sequence, else to a
    partial result. */
 static void ptxk__flash_write_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                      ptx_val column, ptx_val vec, const ptx_val all[2],
-                                      const ptx_val joined[4]) {
-    ptx_val p, here;
+                                      ptx_val column, ptx_val vec, const ptx_val merged[2],
+                                      const ptx_val merged_sum[4]) {
+    ptx_val p, address;
     p = ptx_setp(k, PTX_LE, w->chunks, w->cluster.live);
     ptx_if(k, p);
-    ptxk__flash_write_output(k, f, w, column, vec, joined, all[0], all[1]);
+    ptxk__flash_write_output(k, f, w, column, vec, merged_sum, merged[0], merged[1]);
     ptx_else(k);
-    here = ptxk__flash_record(k, f, w, w->part, column);
+    address = ptxk__flash_partial_address(k, f, w, w->part, column);
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
     ptx_guard(k, p);
-    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, 0), all);
-    here = ptx_ptr_add(k, here, vec, 16);
-    ptx_st_vec(k, PTX_F32, 4, ptx_at(here, 32), joined);
+    ptx_st_vec(k, PTX_F32, 2, ptx_at(address, 0), merged);
+    address = ptx_ptr_add(k, address, vec, 16);
+    ptx_st_vec(k, PTX_F32, 4, ptx_at(address, 32), merged_sum);
     ptx_end(k);
 }
 
@@ -6801,76 +6817,79 @@ static void ptxk__flash_write_cluster(ptx_kernel *k, const ptxk__flash *f, const
    turns at pieces of 32 * 4 elements. */
 static void ptxk__flash_merge_cluster(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4, u;
-    ptx_val i, n, column, vec, there, last, at, here, row, peer[PTXK__CLUSTER], inside[PTXK__CLUSTER],
-        state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], all[2], joined[4];
+    ptx_val i, n, column, vec, rank, last, offset, state_address, sum_address, peer[PTXK__CLUSTER],
+        exists[PTXK__CLUSTER], state[PTXK__CLUSTER][2], value[PTXK__CLUSTER][4], merged[2], merged_sum[4];
     last = ptx_sub(k, w->cluster.live, ptx_u32(1));
     for (u = 0; u < PTXK__CLUSTER; u++) { /* in the order of the ranks, the same in every block */
-        there = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
-        peer[u] = ptx_mapa(k, w->shared, there);
-        if (u) inside[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
+        rank = u ? ptx_min(k, last, ptx_u32(u)) : ptx_u32(0);
+        peer[u] = ptx_mapa(k, w->shared, rank);
+        if (u) exists[u] = ptx_setp(k, PTX_GE, last, ptx_u32(u));
     }
     i = ptx_mad(k, w->warp, w->cluster.live, w->cluster.rank);
     i = ptx_mad(k, i, ptx_u32(32), w->lane);
     n = ptx_mul(k, w->columns, ptx_u32(head_vecs));
-    at = ptx_mul(k, w->cluster.live, ptx_u32(f->threads));
-    i = ptx_for(k, i, n, at);
+    offset = ptx_mul(k, w->cluster.live, ptx_u32(f->threads));
+    i = ptx_for(k, i, n, offset);
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
-        at = ptx_mul(k, column, ptx_u32(f->pitch * 4));
-        at = ptx_mad(k, vec, ptx_u32(16), at);
+        offset = ptx_mul(k, column, ptx_u32(f->pitch * 4));
+        offset = ptx_mad(k, vec, ptx_u32(16), offset);
         for (u = 0; u < PTXK__CLUSTER; u++) {
-            here = ptx_ptr_add(k, peer[u], column, 8);
-            row = ptx_ptr_add(k, peer[u], at, 1);
-            ptxk__flash_load_part(k, u ? &inside[u] : NULL, ptx_at(here, (int64_t)ptxk__flash_block_at(f)),
-                                  ptx_at(row, 0), state[u], value[u]);
+            state_address = ptx_ptr_add(k, peer[u], column, 8);
+            sum_address = ptx_ptr_add(k, peer[u], offset, 1);
+            ptxk__flash_load_part(k, u ? &exists[u] : NULL,
+                                  ptx_at(state_address, (int64_t)ptxk__flash_block_state_offset(f)),
+                                  ptx_at(sum_address, 0), state[u], value[u]);
         }
-        ptxk__flash_merge(k, PTXK__CLUSTER, state, value, all, joined);
-        ptxk__flash_write_cluster(k, f, w, column, vec, all, joined);
+        ptxk__flash_merge(k, PTXK__CLUSTER, state, value, merged, merged_sum);
+        ptxk__flash_write_cluster(k, f, w, column, vec, merged, merged_sum);
     }
     ptx_end(k);
 }
 
-/* Merges 4 elements of a column from the block's warps. Their states, [warp][column], lie at state_at in
-   shared memory; their sums, [warp][column][pitch], before them. */
+/* Merges 4 elements of a column from the block's warps. Their states, [warp][column], lie at
+   ptxk__flash_state_offset in shared memory; their sums, [warp][column][pitch], before them. */
 static void ptxk__flash_merge_warps(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                    ptx_val column, ptx_val vec, ptx_val all[2], ptx_val joined[4]) {
-    ptx_val here, row, state[PTXK__WARPS][2], words[PTXK__WARPS][4];
+                                    ptx_val column, ptx_val vec, ptx_val merged[2], ptx_val merged_sum[4]) {
+    ptx_val state_address, sum_address, state[PTXK__WARPS][2], words[PTXK__WARPS][4];
     uint32_t v;
-    here = ptx_ptr_add(k, w->shared, column, 8);
-    row = ptx_ptr_add(k, w->shared, column, f->pitch * 4);
-    row = ptx_ptr_add(k, row, vec, 16);
+    state_address = ptx_ptr_add(k, w->shared, column, 8);
+    sum_address = ptx_ptr_add(k, w->shared, column, f->pitch * 4);
+    sum_address = ptx_ptr_add(k, sum_address, vec, 16);
     for (v = 0; v < PTXK__WARPS; v++)
-        ptxk__flash_load_part(k, NULL, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + v * f->tile * 8)),
-                              ptx_at(row, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
-    ptxk__flash_merge(k, PTXK__WARPS, state, words, all, joined);
+        ptxk__flash_load_part(k, NULL,
+                              ptx_at(state_address, (int64_t)(ptxk__flash_state_offset(f) + v * f->tile * 8)),
+                              ptx_at(sum_address, (int64_t)(v * f->tile * f->pitch * 4)), state[v], words[v]);
+    ptxk__flash_merge(k, PTXK__WARPS, state, words, merged, merged_sum);
 }
 
 /* Stores the block's result for the other blocks of its cluster, in place of its first warp's sums. */
 static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w) {
     uint32_t pieces = f->d / 4 * ptxk__flash_columns(f), n = ptxk__ceil_div(pieces, f->threads), j;
-    ptx_val i, column[8], vec[8], first[8], all[8][2], joined[8][4], here, row, p;
+    ptx_val i, column[8], vec[8], is_first[8], merged[8][2], merged_sum[8][4], state_address, sum_address, p;
     for (j = 0; j < n; j++) { /* the count is that of a full block: this one may lack columns */
         i = ptx_add(k, w->tid, ptx_u32(j * f->threads));
         if (pieces % f->threads) i = ptx_min(k, i, ptx_u32(pieces - 1));
         column[j] = ptx_div(k, i, ptx_u32(f->d / 4));
         vec[j] = ptx_rem(k, i, ptx_u32(f->d / 4));
-        ptxk__flash_merge_warps(k, f, w, column[j], vec[j], all[j], joined[j]);
-        first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
+        ptxk__flash_merge_warps(k, f, w, column[j], vec[j], merged[j], merged_sum[j]);
+        is_first[j] = ptx_setp(k, PTX_EQ, vec[j], ptx_u32(0));
     }
     ptx_bar_sync(k, ptx_imm(0));
     for (j = 0; j < n; j++) {
-        here = ptx_ptr_add(k, w->shared, column[j], 8);
-        row = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
-        row = ptx_ptr_add(k, row, vec[j], 16);
+        state_address = ptx_ptr_add(k, w->shared, column[j], 8);
+        sum_address = ptx_ptr_add(k, w->shared, column[j], f->pitch * 4);
+        sum_address = ptx_ptr_add(k, sum_address, vec[j], 16);
         if (j + 1 == n && pieces % f->threads) {
             p = ptx_setp(k, PTX_LT, w->tid, ptx_u32(pieces - j * f->threads));
-            first[j] = ptx_and(k, first[j], p);
+            is_first[j] = ptx_and(k, is_first[j], p);
             ptx_guard(k, p);
         }
-        ptx_st_vec(k, PTX_F32, 4, ptx_at(row, 0), joined[j]);
-        ptx_guard(k, first[j]);
-        ptx_st_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)ptxk__flash_block_at(f)), all[j]);
+        ptx_st_vec(k, PTX_F32, 4, ptx_at(sum_address, 0), merged_sum[j]);
+        ptx_guard(k, is_first[j]);
+        ptx_st_vec(k, PTX_F32, 2, ptx_at(state_address, (int64_t)ptxk__flash_block_state_offset(f)),
+                   merged[j]);
     }
 }
 
@@ -6879,7 +6898,7 @@ static void ptxk__flash_share_result(ptx_kernel *k, const ptxk__flash *f, const 
    clusters, the last block to finish combines their partial results. */
 static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w) {
     uint32_t head_vecs = f->d / 4;
-    ptx_val i, column, vec, here, row, p, several, all[2], joined[4];
+    ptx_val i, column, vec, address, row, p, several, merged[2], merged_sum[4];
     ptxk__flash_locate_block(k, w);
     several = ptx_setp(k, PTX_GT, w->cluster.live, ptx_u32(1));
     ptx_bar_sync(k, ptx_imm(0));
@@ -6893,8 +6912,8 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
     {
         column = ptx_div(k, i, ptx_u32(head_vecs));
         vec = ptx_rem(k, i, ptx_u32(head_vecs));
-        ptxk__flash_merge_warps(k, f, w, column, vec, all, joined);
-        ptxk__flash_write_cluster(k, f, w, column, vec, all, joined);
+        ptxk__flash_merge_warps(k, f, w, column, vec, merged, merged_sum);
+        ptxk__flash_write_cluster(k, f, w, column, vec, merged, merged_sum);
     }
     ptx_end(k);
     if (w->cluster.possible) {
@@ -6908,12 +6927,12 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
     p = ptx_setp(k, PTX_GT, w->chunks, w->cluster.live);
     ptx_if(k, p);
     {
-        here = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, workspace));
+        address = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, workspace));
         row = ptx_ctaid_x(k);
         row = ptx_mad(k, w->sequence, ptx_u32(f->kv_heads * f->tiles), row);
-        here = ptx_ptr_add(k, here, row, 4);
-        row = ptx_ptr_add(k, w->shared, ptx_u32(ptxk__flash_flag_at(f)), 1);
-        p = ptxk__is_last_block(k, w->tid, here, w->chunks, row);
+        address = ptx_ptr_add(k, address, row, 4);
+        row = ptx_ptr_add(k, w->shared, ptx_u32(ptxk__flash_flag_offset(f)), 1);
+        p = ptxk__is_last_block(k, w->tid, address, w->chunks, row);
         ptx_if(k, p);
         ptxk__flash_combine_chunks(k, f, w);
         ptx_end(k);
@@ -6929,39 +6948,39 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
    and of all columns' sums in registers: the loop does not use shared memory. Outside it, lanes of 16-bit and
    8-bit caches access 16 of each 32 bytes of q or sums: two passes, not one. */
 typedef struct ptxk__flash_state {
-    ptx_val q[PTXK__TILE][PTXK__ROW];
-    ptx_var sum[PTXK__TILE][PTXK__ROW];
+    ptx_val q[PTXK__TILE][PTXK__LANE_ELEMENTS];
+    ptx_var sum[PTXK__TILE][PTXK__LANE_ELEMENTS];
     ptxk__softmax soft[PTXK__TILE];
-    ptx_val part, group; /* this lane's vector of a row; its row among those of one load */
-    ptx_val has[2];      /* vector i exists for this lane; set only for i where some lane lacks it */
-    ptx_val next_rows;   /* u64: bytes from the rows of one load to the next */
+    ptx_val vec, row;    /* this lane's vector of a row; its row among those of one load */
+    ptx_val has_vec[2];  /* vector i exists for this lane; set only for i where some lane lacks it */
+    ptx_val load_stride; /* u64: bytes from the rows of one load to the next */
     ptx_val scale;       /* f32, of scores; 8-bit caches, where a head has a factor */
-    ptx_var at, next;    /* bytes from base to this lane's next row; position of the warp's first */
+    ptx_var next_offset, next_key; /* bytes from base to this lane's next row; position of the warp's first */
 } ptxk__flash_state;
 
-static int ptxk__flash_partial(const ptxk__flash *f, uint32_t vec) {
+static int ptxk__flash_vec_is_partial(const ptxk__flash *f, uint32_t vec) {
     return (vec + 1) * f->lanes > f->row_vecs;
 }
 
-/* Where `fresh` holds, replaces the cache's `words` by those of a new row, and stores them where `stored`
+/* Where `appended` holds, replaces the cache's `words` by those of a new row, and stores them where `stored`
    holds. q8_0: likewise the f16 factor, which the first lane of a quantisation block stores at factor_at. */
-static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     int which, ptx_val fresh, ptx_val position, ptx_val vec, ptx_val at,
-                                     ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
-    ptx_var kept[5];
-    ptx_val made[4], p;
+static void ptxk__flash_scalar_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      int which, ptx_val appended, ptx_val position, ptx_val vec, ptx_val at,
+                                      ptx_val stored, ptx_val words[4], ptx_val factor_at, ptx_val *factor) {
+    ptx_var result[5];
+    ptx_val new_words[4], p;
     uint32_t e, n = f->vec_bytes / 4;
-    for (e = 0; e < n; e++) kept[e] = ptx_var_new(k, words[e]);
-    if (f->factor_row) kept[4] = ptx_var_new(k, *factor);
-    ptx_if(k, fresh);
+    for (e = 0; e < n; e++) result[e] = ptx_var_new(k, words[e]);
+    if (f->factor_row) result[4] = ptx_var_new(k, *factor);
+    ptx_if(k, appended);
     {
-        ptxk__flash_load_fresh(k, f, w, which, position, vec, made, factor);
-        for (e = 0; e < n; e++) ptx_set(k, kept[e], made[e]);
+        ptxk__flash_load_appended(k, f, w, which, position, vec, new_words, factor);
+        for (e = 0; e < n; e++) ptx_set(k, result[e], new_words[e]);
         ptx_guard(k, stored);
-        ptx_st_vec(k, PTX_B32, n, ptx_at(at, 0), made);
+        ptx_st_vec(k, PTX_B32, n, ptx_at(at, 0), new_words);
         if (f->factor_row) {
             *factor = ptx_as(ptx_cvt(k, PTX_F16, *factor), PTX_U16);
-            ptx_set(k, kept[4], *factor);
+            ptx_set(k, result[4], *factor);
             p = ptx_and(k, vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec - 1));
             p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
             p = ptx_and(k, p, stored);
@@ -6970,8 +6989,8 @@ static void ptxk__flash_scalar_fresh(ptx_kernel *k, const ptxk__flash *f, const 
         }
     }
     ptx_end(k);
-    for (e = 0; e < n; e++) words[e] = ptx_get(k, kept[e]);
-    if (f->factor_row) *factor = ptx_get(k, kept[4]);
+    for (e = 0; e < n; e++) words[e] = ptx_get(k, result[e]);
+    if (f->factor_row) *factor = ptx_get(k, result[4]);
 }
 
 /* Loads a vector, zeros where not p; p NULL: always. */
@@ -6990,60 +7009,60 @@ static void ptxk__flash_load_vec(ptx_kernel *k, const ptxk__flash *f, const ptx_
 static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_state *s, int edge, ptx_val words[2][PTXK__UNROLL][2][4],
                                   ptx_val factor[2][PTXK__UNROLL]) {
-    ptx_val offset, position, always, there, cached, fresh, at, p, vec, stored, factor_at = {0};
+    ptx_val offset, position, always, exists, cached, appended, at, p, vec, stored, factor_at = {0};
     uint32_t u, v;
     int which;
-    offset = ptx_get(k, s->at);
-    position = ptx_get(k, s->next);
-    position = ptx_add(k, position, ptx_as(s->group, PTX_S32));
-    always = fresh = ptx_setp(k, PTX_GE, position, ptx_s32(0));
+    offset = ptx_get(k, s->next_offset);
+    position = ptx_get(k, s->next_key);
+    position = ptx_add(k, position, ptx_as(s->row, PTX_S32));
+    always = appended = ptx_setp(k, PTX_GE, position, ptx_s32(0));
     for (u = 0; u < f->unroll; u++) {
-        there = always;
+        exists = always;
         if (u) position = ptx_add(k, position, ptx_s32(f->rows));
         if (edge) {
-            there = ptx_setp(k, PTX_LT, position, w->end);
+            exists = ptx_setp(k, PTX_LT, position, w->end);
             p = ptx_setp(k, PTX_GE, position, w->first);
-            there = ptx_and(k, there, p);
+            exists = ptx_and(k, exists, p);
         }
         if (edge || f->page_size) {
-            offset = ptxk__flash_key_offset(k, f, w, position, &there);
+            offset = ptxk__flash_key_offset(k, f, w, position, &exists);
         } else if (u) {
-            offset = ptx_add(k, offset, s->next_rows);
+            offset = ptx_add(k, offset, s->load_stride);
         }
-        cached = there;
-        if (edge && f->fresh_type) {
-            fresh = ptxk__flash_is_fresh(k, f, w, position);
-            p = ptx_and(k, there, fresh);
-            cached = ptx_op2(k, PTX_XOR, 0, there, p);
+        cached = exists;
+        if (edge && f->append_type) {
+            appended = ptxk__flash_is_appended(k, f, w, position);
+            p = ptx_and(k, exists, appended);
+            cached = ptx_op2(k, PTX_XOR, 0, exists, p);
         }
         for (which = 0; which < 2; which++) {
             at = ptx_ptr_add(k, w->base[which], offset, 1);
-            at = ptx_ptr_add(k, at, s->part, f->vec_bytes);
+            at = ptx_ptr_add(k, at, s->vec, f->vec_bytes);
             if (f->factor_row) {
-                vec = ptx_div(k, s->part, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
+                vec = ptx_div(k, s->vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
                 factor_at = ptxk__factors_at(k, w->factors[which], offset);
                 factor_at = ptx_ptr_add(k, factor_at, vec, 2);
                 p = cached;
-                if (ptxk__flash_partial(f, 0)) p = ptx_and(k, p, s->has[0]);
+                if (ptxk__flash_vec_is_partial(f, 0)) p = ptx_and(k, p, s->has_vec[0]);
                 factor[which][u] =
                     ptx_ld_if(k, p, PTX_U16, ptx_with(ptx_at(factor_at, 0), PTX_NC), ptx_imm(0));
             }
             for (v = 0; v < f->vecs; v++) {
                 ptx_mem mem = ptx_with(ptx_at(at, (int64_t)(v * f->lanes * f->vec_bytes)), PTX_NC);
-                int partial = ptxk__flash_partial(f, v);
+                int partial = ptxk__flash_vec_is_partial(f, v);
                 p = cached;
-                if (partial && (edge || f->page_size)) p = ptx_and(k, cached, s->has[v]);
-                if (partial && !(edge || f->page_size)) p = s->has[v];
+                if (partial && (edge || f->page_size)) p = ptx_and(k, cached, s->has_vec[v]);
+                if (partial && !(edge || f->page_size)) p = s->has_vec[v];
                 ptxk__flash_load_vec(k, f, partial || edge || f->page_size ? &p : NULL, mem,
                                      words[which][u][v]);
-                if (!edge || !f->fresh_type) continue;
-                p = partial ? ptx_and(k, fresh, s->has[v]) : fresh;
-                stored = there;
+                if (!edge || !f->append_type) continue;
+                p = partial ? ptx_and(k, appended, s->has_vec[v]) : appended;
+                stored = exists;
                 if (f->tiles > 1) stored = ptx_and(k, stored, w->owner);
-                vec = ptx_add(k, s->part, ptx_u32(v * f->lanes));
-                ptxk__flash_scalar_fresh(k, f, w, which, p, position, vec,
-                                         ptx_ptr_add(k, at, ptx_u32(v * f->lanes), f->vec_bytes), stored,
-                                         words[which][u][v], factor_at, &factor[which][u]);
+                vec = ptx_add(k, s->vec, ptx_u32(v * f->lanes));
+                ptxk__flash_scalar_append(k, f, w, which, p, position, vec,
+                                          ptx_ptr_add(k, at, ptx_u32(v * f->lanes), f->vec_bytes), stored,
+                                          words[which][u][v], factor_at, &factor[which][u]);
             }
         }
     }
@@ -7051,7 +7070,7 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
 
 static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words[2][4], ptx_val *out) {
     uint32_t v, n = 0;
-    if (f->bytes) {
+    if (f->is_byte_cache) {
         for (v = 0; v < f->vecs; v++) ptxk__widen_bytes_f32(k, f->cache, 2, words[v], out + 8 * v);
         return;
     }
@@ -7070,8 +7089,9 @@ static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x
 static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                              const ptxk__flash_state *s, int edge) {
     uint32_t n = f->per_vec * f->vecs, h, u, e;
-    ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__ROW], position, visible, column;
-    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__ROW], factor[2][PTXK__UNROLL], weight;
+    ptx_val words[2][PTXK__UNROLL][2][4], row[PTXK__LANE_ELEMENTS], position, visible, column;
+    ptx_val score[PTXK__TILE][PTXK__UNROLL], sum[PTXK__TILE][PTXK__LANE_ELEMENTS], factor[2][PTXK__UNROLL],
+        weight;
 
     ptxk__flash_load_keys(k, f, w, s, edge, words, factor);
     for (u = 0; u < f->unroll; u++) {
@@ -7084,10 +7104,10 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             if (f->factor_row) score[h][u] = ptx_op2(k, PTX_MUL, PTX_RN, score[h][u], factor[0][u]);
         }
     }
-    position = ptx_get(k, s->next);
-    position = ptx_add(k, position, ptx_as(s->group, PTX_S32));
+    position = ptx_get(k, s->next_key);
+    position = ptx_add(k, position, ptx_as(s->row, PTX_S32));
     for (h = 0; h < f->tile; h++) {
-        ptx_val most = ptx_get(k, s->soft[h].most), total, shrink, here;
+        ptx_val most = ptx_get(k, s->soft[h].most), total, shrink, key;
         column = ptx_add(k, w->first_column, ptx_u32(h));
         for (u = 0; u < f->unroll; u++) {
             ptx_val x = ptxk_warp_reduce(k, PTX_ADD, score[h][u], 1, f->lanes);
@@ -7096,8 +7116,8 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
             x = ptxk__softmax_finite(k, x);
             if (edge) {
-                here = ptx_add(k, position, ptx_s32(u * f->rows));
-                visible = ptxk__flash_is_visible(k, f, w, column, here);
+                key = ptx_add(k, position, ptx_s32(u * f->rows));
+                visible = ptxk__flash_is_visible(k, f, w, column, key);
                 x = ptx_selp(k, x, ptx_f32(-INFINITY), visible);
             }
             score[h][u] = x;
@@ -7128,40 +7148,40 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 }
 
 /* Loads q * scale: from global memory once for the cluster, through shared memory, to registers. */
-static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                 ptxk__flash_state *s) {
+static void ptxk__flash_scalar_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                      ptxk__flash_state *s) {
     uint32_t per = ptxk__flash_q_elements(f), head_vecs = f->d / per, n = f->tile * head_vecs, rounds, pass,
              h, e, v, i;
-    ptx_val turn, column, vec, here, to, p, inside[4], place[4], x[4][8];
+    ptx_val index, column, vec, address, to, p, owned[4], offset[4], x[4][8];
     rounds = ptxk__ceil_div(n, PTXK__THREADS);
     for (h = 0; h < rounds; h++) {
-        turn = ptx_add(k, w->tid, ptx_u32(h * PTXK__THREADS));
-        column = ptx_div(k, turn, ptx_u32(head_vecs));
-        vec = ptx_rem(k, turn, ptx_u32(head_vecs));
-        p = ptx_setp(k, PTX_LT, turn, ptx_u32(n));
-        inside[h] = ptxk__cluster_owns_piece(k, &w->cluster, column, p);
+        index = ptx_add(k, w->tid, ptx_u32(h * PTXK__THREADS));
+        column = ptx_div(k, index, ptx_u32(head_vecs));
+        vec = ptx_rem(k, index, ptx_u32(head_vecs));
+        p = ptx_setp(k, PTX_LT, index, ptx_u32(n));
+        owned[h] = ptxk__cluster_owns_piece(k, &w->cluster, column, p);
         p = ptx_setp(k, PTX_LT, column, w->columns);
-        p = ptx_and(k, p, inside[h]);
+        p = ptx_and(k, p, owned[h]);
         ptxk__flash_load_q(k, f, w, p, column, vec, x[h]);
-        place[h] = ptx_mul(k, turn, ptx_u32(4 * per));
+        offset[h] = ptx_mul(k, index, ptx_u32(4 * per));
     }
     for (h = 0; h < rounds && !ptxk__scale_is_late(f->scale); h++)
         for (e = 0; e < per; e++) x[h][e] = ptx_mul(k, x[h][e], ptx_f32((double)f->scale));
-    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, w->shared, &here); pass++)
+    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, w->shared, &address); pass++)
         for (h = 0; h < rounds; h++) {
-            to = ptx_ptr_add(k, here, place[h], 1);
+            to = ptx_ptr_add(k, address, offset[h], 1);
             for (e = 0; e < per; e += 4) {
-                ptx_guard(k, inside[h]);
+                ptx_guard(k, owned[h]);
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(to, (int64_t)(4 * e)), x[h] + e);
             }
         }
-    here = ptx_ptr_add(k, w->shared, s->part, f->per_vec * 4);
+    address = ptx_ptr_add(k, w->shared, s->vec, f->per_vec * 4);
     for (v = 0; v < f->vecs; v++) {
         for (h = 0; h < f->tile; h++) {
             for (e = 0; e < f->per_vec; e += 4) {
                 ptx_val *into = &s->q[h][v * f->per_vec + e];
-                ptx_mem mem = ptx_at(here, (int64_t)((h * f->d + v * f->lanes * f->per_vec + e) * 4));
-                ptxk_load16(k, ptxk__flash_partial(f, v) ? &s->has[v] : NULL, mem, into);
+                ptx_mem mem = ptx_at(address, (int64_t)((h * f->d + v * f->lanes * f->per_vec + e) * 4));
+                ptxk_load16(k, ptxk__flash_vec_is_partial(f, v) ? &s->has_vec[v] : NULL, mem, into);
                 for (i = 0; i < 4; i++) into[i] = ptx_as(into[i], PTX_F32);
             }
         }
@@ -7169,14 +7189,15 @@ static void ptxk__flash_scalar_q(ptx_kernel *k, const ptxk__flash *f, const ptxk
 }
 
 /* Merges the groups of lanes of each warp, and stores the warp's sums and states in shared memory. */
-static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     const ptxk__flash_state *s) {
-    uint32_t n = f->per_vec * f->vecs, h, e, v, state_at = ptxk__flash_state_at(f);
-    ptx_val most[PTXK__TILE], total[PTXK__TILE], sum[PTXK__TILE][PTXK__ROW], here, p, poison, pair[2];
+static void ptxk__flash_scalar_store_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                          const ptxk__flash_state *s) {
+    uint32_t n = f->per_vec * f->vecs, h, e, v, state_at = ptxk__flash_state_offset(f);
+    ptx_val most[PTXK__TILE], total[PTXK__TILE], sum[PTXK__TILE][PTXK__LANE_ELEMENTS], address, p, poison,
+        pair[2];
     poison = ptx_get(k, w->poison);
     for (h = 0; h < f->tile; h++) {
-        ptx_val mine = ptx_get(k, s->soft[h].most), shrink;
-        most[h] = ptxk_warp_reduce(k, PTX_MAX, mine, f->lanes, 32);
+        ptx_val lane_most = ptx_get(k, s->soft[h].most), shrink;
+        most[h] = ptxk_warp_reduce(k, PTX_MAX, lane_most, f->lanes, 32);
         shrink = ptxk__softmax_set_reference(k, &s->soft[h], most[h]);
         total[h] = ptx_get(k, s->soft[h].total);
         total[h] = ptx_add(k, total[h], poison);
@@ -7191,64 +7212,65 @@ static void ptxk__flash_scalar_stage(ptx_kernel *k, const ptxk__flash *f, const 
     p = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->lanes));
     ptx_if(k, p);
     {
-        here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
-        here = ptx_ptr_add(k, here, s->part, f->per_vec * 4);
+        address = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
+        address = ptx_ptr_add(k, address, s->vec, f->per_vec * 4);
         for (v = 0; v < f->vecs; v++) {
-            if (ptxk__flash_partial(f, v)) ptx_if(k, s->has[v]);
+            if (ptxk__flash_vec_is_partial(f, v)) ptx_if(k, s->has_vec[v]);
             for (h = 0; h < f->tile; h++) {
                 for (e = 0; e < f->per_vec; e += 4) {
-                    ptx_mem mem = ptx_at(here, (int64_t)((h * f->pitch + v * f->lanes * f->per_vec + e) * 4));
+                    ptx_mem mem =
+                        ptx_at(address, (int64_t)((h * f->pitch + v * f->lanes * f->per_vec + e) * 4));
                     ptx_st_vec(k, PTX_F32, 4, mem, &sum[h][v * f->per_vec + e]);
                 }
             }
-            if (ptxk__flash_partial(f, v)) ptx_end(k);
+            if (ptxk__flash_vec_is_partial(f, v)) ptx_end(k);
         }
     }
     ptx_end(k);
     p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
     ptx_if(k, p);
     {
-        here = ptx_ptr_add(k, w->shared, w->warp, f->tile * 8);
+        address = ptx_ptr_add(k, w->shared, w->warp, f->tile * 8);
         for (h = 0; h < f->tile; h++) {
             pair[0] = most[h];
             pair[1] = total[h];
-            ptx_st_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(state_at + h * 8)), pair);
+            ptx_st_vec(k, PTX_F32, 2, ptx_at(address, (int64_t)(state_at + h * 8)), pair);
         }
     }
     ptx_end(k);
 }
 
-static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
+static void ptxk__flash_emit_scalar(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t n = f->per_vec * f->vecs, h, e, v, bytes = f->tile * f->d * 4;
     ptxk__flash_work w;
     ptxk__flash_state s;
-    ptx_val here, i, p, end, wide;
+    ptx_val x, i, p, end, offset;
     memset(&w, 0, sizeof w);
-    if (bytes < ptxk__flash_join_bytes(f)) bytes = ptxk__flash_join_bytes(f);
+    if (bytes < ptxk__flash_combine_bytes(f)) bytes = ptxk__flash_combine_bytes(f);
     ptxk__flash_begin(k, f, &w, bytes);
-    s.part = ptx_and(k, w.lane, ptx_u32(f->lanes - 1));
-    s.group = ptx_div(k, w.lane, ptx_u32(f->lanes));
+    s.vec = ptx_and(k, w.lane, ptx_u32(f->lanes - 1));
+    s.row = ptx_div(k, w.lane, ptx_u32(f->lanes));
     for (v = 0; v < f->vecs; v++)
-        if (ptxk__flash_partial(f, v))
-            s.has[v] = ptx_setp(k, PTX_LT, s.part, ptx_u32(f->row_vecs - v * f->lanes));
+        if (ptxk__flash_vec_is_partial(f, v))
+            s.has_vec[v] = ptx_setp(k, PTX_LT, s.vec, ptx_u32(f->row_vecs - v * f->lanes));
     if (f->cache == PTX_E4M3) {
-        s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors(0), w.kv_head);
+        s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors_field(0), w.kv_head);
         s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_lift(k, f->cache)));
     }
     ptx_comment(k, "q");
-    ptxk__flash_scalar_q(k, f, &w, &s);
+    ptxk__flash_scalar_load_q(k, f, &w, &s);
     i = ptx_mul(k, w.warp, ptx_u32(f->warp_keys));
     i = ptx_add(k, ptx_as(i, PTX_S32), w.begin);
-    s.next = ptx_var_new(k, i);
+    s.next_key = ptx_var_new(k, i);
     if (!f->page_size) {
-        s.next_rows = ptx_mul(k, w.row_bytes, ptx_u64(f->rows));
-        i = ptx_add(k, ptx_as(i, PTX_U32), s.group);
-        wide = ptx_cvt(k, PTX_U64, i);
-        wide = ptx_mul(k, wide, w.row_bytes);
-        s.at = ptx_var_new(k, wide);
+        s.load_stride = ptx_mul(k, w.row_bytes, ptx_u64(f->rows));
+        i = ptx_add(k, ptx_as(i, PTX_U32), s.row);
+        offset = ptx_cvt(k, PTX_U64, i);
+        offset = ptx_mul(k, offset, w.row_bytes);
+        s.next_offset = ptx_var_new(k, offset);
     } else {
-        s.at = ptx_var_new(k, ptx_u64(0));
+        s.next_offset = ptx_var_new(k, ptx_u64(0));
     }
     for (h = 0; h < f->tile; h++) {
         s.soft[h] = ptxk__softmax_new(k);
@@ -7258,33 +7280,33 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
     ptx_comment(k, "whole steps, and those in which some key is not for all queries, or not in the cache");
     ptx_loop(k);
     {
-        i = ptx_get(k, s.next);
+        i = ptx_get(k, s.next_key);
         p = ptx_setp(k, PTX_LT, i, w.end);
         ptx_while(k, p);
         end = ptx_add(k, i, ptx_s32(f->warp_keys));
-        here = ptx_min(k, w.safe_hi, w.end);
-        p = ptx_setp(k, PTX_LE, end, here);
+        x = ptx_min(k, w.safe_hi, w.end);
+        p = ptx_setp(k, PTX_LE, end, x);
         if (f->window) {
-            here = ptx_setp(k, PTX_GE, i, w.safe_lo);
-            p = ptx_and(k, p, here);
+            x = ptx_setp(k, PTX_GE, i, w.safe_lo);
+            p = ptx_and(k, p, x);
         }
         ptx_if(k, p);
         ptxk__flash_step(k, f, &w, &s, 0);
         ptx_else(k);
         ptxk__flash_step(k, f, &w, &s, 1);
         ptx_end(k);
-        i = ptx_add(k, i, ptx_s32(f->step));
-        ptx_set(k, s.next, i);
+        i = ptx_add(k, i, ptx_s32(f->step_keys));
+        ptx_set(k, s.next_key, i);
         if (!f->page_size) {
-            wide = ptx_get(k, s.at);
-            here = ptx_mul(k, w.row_bytes, ptx_u64(f->step));
-            wide = ptx_add(k, wide, here);
-            ptx_set(k, s.at, wide);
+            offset = ptx_get(k, s.next_offset);
+            x = ptx_mul(k, w.row_bytes, ptx_u64(f->step_keys));
+            offset = ptx_add(k, offset, x);
+            ptx_set(k, s.next_offset, offset);
         }
     }
     ptx_end(k);
     ptx_comment(k, "the lanes of a warp, then the warps through shared memory, then the blocks");
-    ptxk__flash_scalar_stage(k, f, &w, &s);
+    ptxk__flash_scalar_store_sums(k, f, &w, &s);
     ptxk__flash_combine_block(k, f, &w);
 }
 
@@ -7294,20 +7316,21 @@ static void ptxk__flash_scalar(ptx_module *m, const char *site, const ptxk__flas
    are V^T P, 16 dimensions by 8 columns. K and V are read once for all columns, and a column's maximum and
    sums stay in the same lanes.
 
-   One warp loads, four compute. A step is 64 kt keys of the block. An item of the ring is the K or the V of a
-   step. It has two mbarriers: at `full` one lane of the loader warp arrives, at `empty` one lane of each
-   computing warp. An item has 8 pieces of consecutive keys; piece i begins 16 i bytes beyond a multiple of
-   128. ldmatrix takes the 8 rows of a matrix from the 8 pieces: without a swizzle, no two share a bank, and
-   addresses differ by constants. From sm_90 on a piece whose rows are adjacent in memory is one bulk copy. */
+   One warp loads, four compute. A step is 64 * key_tiles keys of the block. An item of the ring is the K or
+   the V of a step. It has two mbarriers: at `full` one lane of the loader warp arrives, at `empty` one lane
+   of each computing warp. An item has 8 pieces of consecutive keys; piece i begins 16 i bytes beyond a
+   multiple of 128. ldmatrix takes the 8 rows of a matrix from the 8 pieces: without a swizzle, no two share
+   a bank, and addresses differ by constants. From sm_90 on a piece whose rows are adjacent in memory is one
+   bulk copy. */
 typedef struct ptxk__flash_mma_state {
     ptx_val q[3][4][PTXK__ROW_STEPS][2]; /* terms, column tiles, 16-element steps */
     ptx_var sum[PTXK__ROW_STEPS][4][4];  /* 16-dimension steps, column tiles, the accumulator's registers */
     ptxk__softmax soft[4][2];            /* reference `most`: the maximum minus bias, or up to slack less */
-    ptx_var limit[4][2];                 /* the reference stays while no product exceeds this */
+    ptx_var rescale_above[4][2];         /* the reference stays while no product exceeds this */
     ptx_val factor[4][2], inverse[4][2]; /* products times factor are scores in base 2; 1 / factor */
-    ptx_val k_at, v_at;                  /* offset in an item of the first fragment that this lane reads */
-    ptx_val first;                       /* u32: the warp's first key in each piece */
-    ptx_val bars, slots; /* the ring's mbarriers; the slot of full mbarrier b: b * item / 16 + slots */
+    ptx_val k_offset, v_offset;          /* offset in an item of the first fragment that this lane reads */
+    ptx_val first_key;                   /* u32: the warp's first key in each piece */
+    ptx_val bars, slots; /* the ring's mbarriers; the slot of full mbarrier b: b * item_bytes / 16 + slots */
     ptx_var bar, parity; /* full mbarrier of the next item; parity of its phase for that item */
 } ptxk__flash_mma_state;
 
@@ -7315,7 +7338,7 @@ typedef struct ptxk__flash_mma_state {
 static uint32_t ptxk__flash_row_steps(const ptxk__flash *f) { return (f->d + 15) / 16; }
 
 /* Whether the bytes of a word of K are widened to pairs (0, 2) and (1, 3), which shifts make at less cost. */
-static int ptxk__flash_pairs_across(ptx_kernel *k, const ptxk__flash *f) {
+static int ptxk__flash_pairs_alternate(ptx_kernel *k, const ptxk__flash *f) {
     return f->cache == PTX_E4M3 && !ptxk__has_e4m3(k);
 }
 
@@ -7344,9 +7367,9 @@ static ptx_val ptxk__flash_next_item(ptx_kernel *k, const ptxk__flash *f, const 
     ptx_val next, p, slot;
     *parity = ptx_get(k, s->parity);
     *bar = ptx_get(k, s->bar);
-    slot = ptx_mad(k, ptx_as(*bar, PTX_U32), ptx_u32(f->item / 16), s->slots);
+    slot = ptx_mad(k, ptx_as(*bar, PTX_U32), ptx_u32(f->item_bytes / 16), s->slots);
     next = ptx_add(k, ptx_as(*bar, PTX_U32), ptx_u32(16));
-    p = ptx_add(k, ptx_as(s->bars, PTX_U32), ptx_u32(16 * f->ring));
+    p = ptx_add(k, ptx_as(s->bars, PTX_U32), ptx_u32(16 * f->ring_items));
     p = ptx_setp(k, PTX_EQ, next, p);
     next = ptx_selp(k, ptx_as(s->bars, PTX_U32), next, p);
     ptx_set(k, s->bar, next);
@@ -7370,18 +7393,18 @@ static ptx_val ptxk__flash_step_is_whole(ptx_kernel *k, const ptxk__flash *f, pt
 /* -- flash_decode: tensor cores, the loader warp -- */
 
 typedef struct ptxk__flash_loader {
-    uint32_t pass;      /* rows that the warp copies at once: a power of two, at most those of a piece */
-    ptx_val row, chunk; /* this lane's row among those, and its chunk of that row */
-    ptx_val copies;     /* predicate: this lane copies; set only where some lane does not */
-    ptx_val to;         /* u32: offset of this lane's first chunk in a piece in shared memory */
-    ptx_val piece;      /* u32: the first key of piece lane % 8, counted from that of the step */
-    ptx_val stop;       /* s32: rows from here on are not in the caches */
-    ptx_val kind,
-        pieces;     /* of the step: layout to copy it by, 0: row by row; a bit for each piece that exists */
-    ptx_val offset; /* u64, of the step: bytes from base to piece lane % 8 */
-    ptx_var here;   /* s32: the first key of the next step */
-    ptx_var next, page; /* of the next step: the offset; paged: the page of piece lane % 8 */
-    ptx_val layout;     /* kind of a step whose rows all exist */
+    uint32_t pass_rows;      /* rows that the warp copies at once: a power of two, at most those of a piece */
+    ptx_val row, chunk;      /* this lane's row among those, and its chunk of that row */
+    ptx_val copies;          /* predicate: this lane copies; set only where some lane does not */
+    ptx_val chunk_offset;    /* u32: offset of this lane's first chunk in a piece in shared memory */
+    ptx_val piece_key;       /* u32: the first key of piece lane % 8, counted from that of the step */
+    ptx_val cached_end;      /* s32: rows from here on are not in the caches */
+    ptx_val step_layout;     /* of the step: layout to copy it by, 0: row by row */
+    ptx_val existing_pieces; /* of the step: a bit for each piece that exists */
+    ptx_val piece_offset;    /* u64, of the step: bytes from base to piece lane % 8 */
+    ptx_var next_key;        /* s32: the first key of the next step */
+    ptx_var next_offset, next_page; /* of the next step: the offset; paged: the page of piece lane % 8 */
+    ptx_val whole_layout;           /* step_layout of a step whose rows all exist */
 } ptxk__flash_loader;
 
 /* Bytes from row to row in the layouts that have their own copy code: 1, rows of one head side by side; 2,
@@ -7392,7 +7415,7 @@ static uint32_t ptxk__flash_layout_bytes(const ptxk__flash *f, uint32_t layout) 
 }
 
 /* Returns x, a u64, of lane `lane`. */
-static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
+static ptx_val ptxk__flash_shuffle_u64(ptx_kernel *k, ptx_val x, ptx_val lane) {
     ptx_val half[2];
     uint32_t i;
     ptx_unpack(k, PTX_U32, 2, x, half);
@@ -7403,42 +7426,42 @@ static ptx_val ptxk__flash_shuffle(ptx_kernel *k, ptx_val x, ptx_val lane) {
 /* Locates piece lane % 8 of the step at `position`. Poisons the output where its page is missing. */
 static void ptxk__flash_locate_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                     ptxk__flash_loader *l, ptx_val position) {
-    ptx_val at, page, next, p, q, there;
-    p = ptxk__flash_step_is_whole(k, f, position, w->first, l->stop);
-    l->offset = ptx_get(k, l->next);
+    ptx_val key, page, next, p, q, exists;
+    p = ptxk__flash_step_is_whole(k, f, position, w->first, l->cached_end);
+    l->piece_offset = ptx_get(k, l->next_offset);
     if (!f->page_size) {
         next = ptx_mul(k, w->row_bytes, ptx_u64(f->keys));
-        next = ptx_add(k, l->offset, next);
-        ptx_set(k, l->next, next);
+        next = ptx_add(k, l->piece_offset, next);
+        ptx_set(k, l->next_offset, next);
     } else {
-        at = ptx_add(k, position, ptx_as(l->piece, PTX_S32));
-        there = ptx_setp(k, PTX_LT, at, w->end);
+        key = ptx_add(k, position, ptx_as(l->piece_key, PTX_S32));
+        exists = ptx_setp(k, PTX_LT, key, w->end);
         if (f->window) {
-            next = ptx_add(k, at, ptx_s32(f->piece_keys));
+            next = ptx_add(k, key, ptx_s32(f->piece_keys));
             q = ptx_setp(k, PTX_GT, next, w->first);
-            there = ptx_and(k, there, q);
+            exists = ptx_and(k, exists, q);
         }
-        page = ptx_get(k, l->page); /* loaded one step ago; that of the next step is loaded below */
+        page = ptx_get(k, l->next_page); /* loaded one step ago; that of the next step is loaded below */
         q = ptx_setp(k, PTX_GE, page, w->pool_pages);
-        q = ptx_and(k, q, there);
+        q = ptx_and(k, q, exists);
         ptx_guard(k, q);
         ptx_set(k, w->poison, ptx_f32(NAN));
-        there = ptx_op2(k, PTX_XOR, 0, there, q);
-        l->pieces = ptx_ballot(k, there, ptx_u32(0xffffffffu));
-        q = ptx_setp(k, PTX_EQ, l->pieces, ptx_u32(0xffffffffu));
+        exists = ptx_op2(k, PTX_XOR, 0, exists, q);
+        l->existing_pieces = ptx_ballot(k, exists, ptx_u32(0xffffffffu));
+        q = ptx_setp(k, PTX_EQ, l->existing_pieces, ptx_u32(0xffffffffu));
         p = ptx_and(k, p, q);
-        next = ptx_add(k, at, ptx_s32(f->keys));
+        next = ptx_add(k, key, ptx_s32(f->keys));
         q = ptx_setp(k, PTX_LT, next, w->end);
         next = ptx_shr(k, ptx_as(next, PTX_U32), ptx_u32(f->page_shift));
         next = ptx_ptr_add(k, w->table, next, 4);
         next = ptx_ld_if(k, q, PTX_U32, ptx_at(next, 0), ptx_u32(0));
-        ptx_set(k, l->page, next);
-        at = ptx_and(k, ptx_as(at, PTX_U32), ptx_u32(f->page_size - 1));
-        at = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
-                            w->kv_head, at);
-        l->offset = ptx_mul(k, at, ptx_u64(f->row_bytes));
+        ptx_set(k, l->next_page, next);
+        key = ptx_and(k, ptx_as(key, PTX_U32), ptx_u32(f->page_size - 1));
+        key = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_FLASH_PAGE_ROWS) != 0, page,
+                             w->kv_head, key);
+        l->piece_offset = ptx_mul(k, key, ptx_u64(f->row_bytes));
     }
-    l->kind = ptx_selp(k, l->layout, ptx_u32(0), p);
+    l->step_layout = ptx_selp(k, l->whole_layout, ptx_u32(0), p);
 }
 
 /* p where the page of `piece` exists, else false. */
@@ -7446,18 +7469,18 @@ static ptx_val ptxk__flash_piece_exists(ptx_kernel *k, const ptxk__flash *f, con
                                         ptx_val piece, ptx_val p) {
     ptx_val x;
     if (!f->page_size) return p;
-    x = ptx_shr(k, l->pieces, piece);
+    x = ptx_shr(k, l->existing_pieces, piece);
     x = ptx_and(k, x, ptx_u32(1));
     x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
     return ptx_and(k, p, x);
 }
 
 /* The address of q8_0's factors of a row of a piece. */
-static ptx_val ptxk__flash_factors_of_row(ptx_kernel *k, const ptxk__flash *f, ptx_val slot, ptx_val piece,
-                                          ptx_val row) {
-    slot = ptx_ptr_add(k, slot, piece, f->factor_piece);
+static ptx_val ptxk__flash_factors_address(ptx_kernel *k, const ptxk__flash *f, ptx_val slot, ptx_val piece,
+                                           ptx_val row) {
+    slot = ptx_ptr_add(k, slot, piece, f->factor_piece_bytes);
     slot = ptx_ptr_add(k, slot, row, f->factor_row);
-    return ptx_ptr_add(k, slot, ptx_u32(8 * f->piece), 1);
+    return ptx_ptr_add(k, slot, ptx_u32(8 * f->piece_bytes), 1);
 }
 
 /* Copies q8_0's factors of an item: a lane takes a row. ptxk__flash_append stores those of new rows. cp.async
@@ -7472,15 +7495,15 @@ static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const 
         at = ptx_add(k, position, ptx_as(row, PTX_S32));
         piece = ptx_div(k, row, ptx_u32(f->piece_keys));
         row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
-        to = ptxk__flash_factors_of_row(k, f, slot, piece, row);
-        p = ptx_setp(k, PTX_LT, at, l->stop);
+        to = ptxk__flash_factors_address(k, f, slot, piece, row);
+        p = ptx_setp(k, PTX_LT, at, l->cached_end);
         q = ptx_setp(k, PTX_GE, at, w->end);
         q = ptx_or(k, p, q); /* not a new row */
         x = ptx_setp(k, PTX_GE, at, w->first);
         p = ptx_and(k, p, x);
         p = ptxk__flash_piece_exists(k, f, l, piece, p);
         absent = ptx_op1(k, PTX_NOT, 0, p);
-        at = ptxk__flash_shuffle(k, l->offset, piece);
+        at = ptxk__flash_shuffle_u64(k, l->piece_offset, piece);
         x = ptx_cvt(k, PTX_U64, row);
         at = ptx_mad(k, x, w->row_bytes, at);
         at = ptxk__factors_at(k, w->factors[which], at);
@@ -7511,10 +7534,10 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     {
         row = ptx_as(row, PTX_U32);
         piece = ptx_div(k, row, ptx_u32(f->piece_keys));
-        from = ptxk__flash_shuffle(k, l->offset, piece);
-        to = ptx_ptr_add(k, slot, piece, f->piece);
+        from = ptxk__flash_shuffle_u64(k, l->piece_offset, piece);
+        to = ptx_ptr_add(k, slot, piece, f->piece_bytes);
         row = ptx_and(k, row, ptx_u32(f->piece_keys - 1));
-        if (f->factor_row) block = ptxk__flash_factors_of_row(k, f, slot, piece, row);
+        if (f->factor_row) block = ptxk__flash_factors_address(k, f, slot, piece, row);
         to = ptx_ptr_add(k, to, row, 16 * f->chunks);
         to = ptx_ptr_add(k, to, w->lane, 16);
         row = ptx_cvt(k, PTX_U64, row);
@@ -7527,7 +7550,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         }
         q = ptx_setp(k, PTX_LT, w->lane, ptx_u32(f->row_vecs));
         ptx_if(k, q);
-        ptxk__flash_load_fresh(k, f, w, which, at, w->lane, words, &factor);
+        ptxk__flash_load_appended(k, f, w, which, at, w->lane, words, &factor);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), words);
         p = f->tiles > 1 ? w->owner : q;
         p = ptxk__flash_piece_exists(k, f, l, piece, p);
@@ -7560,56 +7583,56 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
 static void ptxk__flash_copy_rows(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_loader *l, int which, ptx_val slot, ptx_val bar,
                                   ptx_val position, uint32_t row_bytes) {
-    int all = l->pass * f->chunks == 32, odd = f->row_vecs % 2 != 0;
+    int all_lanes = l->pass_rows * f->chunks == 32, is_odd = f->row_vecs % 2 != 0;
     uint32_t i;
-    ptx_val j, row, from, to, p, q, exists, real, some = l->copies, pass_bytes = {0};
-    real = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros after an odd number of chunks */
-    exists = ptx_op1(k, PTX_NOT, 0, real);
-    if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass));
-    if (f->page_size) pass_bytes = ptx_u64(l->pass * ptxk__flash_layout_bytes(f, 1));
+    ptx_val j, row, from, to, p, q, exists, in_row, copies = l->copies, pass_bytes = {0};
+    in_row = ptx_setp(k, PTX_LT, l->chunk, ptx_u32(f->row_vecs)); /* zeros after an odd number of chunks */
+    exists = ptx_op1(k, PTX_NOT, 0, in_row);
+    if (!row_bytes && !f->page_size) pass_bytes = ptx_mul(k, w->row_bytes, ptx_u64(l->pass_rows));
+    if (f->page_size) pass_bytes = ptx_u64(l->pass_rows * ptxk__flash_layout_bytes(f, 1));
     j = ptx_for(k, ptx_u32(0), ptx_u32(8), ptx_u32(1));
-    from = ptxk__flash_shuffle(k, l->offset, j);
+    from = ptxk__flash_shuffle_u64(k, l->piece_offset, j);
     row = ptx_cvt(k, PTX_U64, l->row);
     from = ptx_mad(k, row, row_bytes ? ptx_u64(row_bytes) : w->row_bytes, from);
     from = ptx_ptr_add(k, w->base[which], from, 1);
     from = ptx_ptr_add(k, from, l->chunk, 16);
-    to = ptx_ptr_add(k, slot, l->to, 1);
-    to = ptx_ptr_add(k, to, j, f->piece);
+    to = ptx_ptr_add(k, slot, l->chunk_offset, 1);
+    to = ptx_ptr_add(k, to, j, f->piece_bytes);
     if (!row_bytes) {
-        real = ptxk__flash_piece_exists(k, f, l, j, real);
+        in_row = ptxk__flash_piece_exists(k, f, l, j, in_row);
         row = ptx_mad(k, j, ptx_u32(f->piece_keys), l->row);
         row = ptx_add(k, position, ptx_as(row, PTX_S32));
     }
-    for (i = 0; i < f->piece_keys; i += l->pass) {
-        ptx_val place = ptx_off(to, (int64_t)(i * f->chunks * 16));
+    for (i = 0; i < f->piece_keys; i += l->pass_rows) {
+        ptx_val target = ptx_off(to, (int64_t)(i * f->chunks * 16));
         if (row_bytes) {
             ptx_val source = ptx_off(from, (int64_t)(i * row_bytes));
-            if (!all) ptx_guard(k, some);
-            if (odd)
-                ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, place, source, ptx_imm(16), exists);
+            if (!all_lanes) ptx_guard(k, copies);
+            if (is_odd)
+                ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, target, source, ptx_imm(16), exists);
             else
-                ptx_cp_async_16(k, place, source);
+                ptx_cp_async_16(k, target, source);
             continue;
         }
-        if (i) row = ptx_add(k, row, ptx_s32(l->pass));
+        if (i) row = ptx_add(k, row, ptx_s32(l->pass_rows));
         if (i) from = ptx_ptr_add(k, from, pass_bytes, 1);
-        p = ptx_setp(k, PTX_LT, row, l->stop);
-        exists = ptx_and(k, p, real);
+        p = ptx_setp(k, PTX_LT, row, l->cached_end);
+        exists = ptx_and(k, p, in_row);
         if (f->window) {
             q = ptx_setp(k, PTX_GE, row, w->first);
             exists = ptx_and(k, exists, q);
         }
-        if (f->fresh_type) {
+        if (f->append_type) {
             q = ptx_setp(k, PTX_GE, row, w->end);
-            some = ptx_or(k, p, q);
-            if (!all) some = ptx_and(k, some, l->copies);
+            copies = ptx_or(k, p, q);
+            if (!all_lanes) copies = ptx_and(k, copies, l->copies);
         }
         exists = ptx_op1(k, PTX_NOT, 0, exists);
-        if (f->fresh_type || !all) ptx_guard(k, some);
-        ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, place, from, ptx_imm(16), exists);
+        if (f->append_type || !all_lanes) ptx_guard(k, copies);
+        ptx_op4(k, PTX_CP_ASYNC_CG_IGNORE, 0, target, from, ptx_imm(16), exists);
     }
     ptx_end(k);
-    if (f->fresh_type && !row_bytes) ptxk__flash_append(k, f, w, l, which, slot, position);
+    if (f->append_type && !row_bytes) ptxk__flash_append(k, f, w, l, which, slot, position);
     ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE, 0, bar);
     ptxk__flash_arrive(k, w->lane, bar);
 }
@@ -7634,11 +7657,11 @@ static void ptxk__flash_copy_bulk(ptx_kernel *k, const ptxk__flash *f, const ptx
         if (j && !f->page_size) {
             at = ptx_off(at, (int64_t)bytes);
         } else {
-            at = ptxk__flash_shuffle(k, l->offset, ptx_u32(j));
+            at = ptxk__flash_shuffle_u64(k, l->piece_offset, ptx_u32(j));
             at = ptx_ptr_add(k, w->base[which], at, 1);
         }
         ptx_guard(k, p);
-        ptx_bulk_load(k, ptx_off(slot, (int64_t)(j * f->piece)), at, ptx_u32(bytes), bar);
+        ptx_bulk_load(k, ptx_off(slot, (int64_t)(j * f->piece_bytes)), at, ptx_u32(bytes), bar);
     }
 }
 
@@ -7653,7 +7676,7 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     if (f->factor_row) ptxk__flash_copy_factors(k, f, w, l, which, slot, position);
     for (layout = 1; layout <= layouts; layout++) {
         row_bytes = ptxk__flash_layout_bytes(f, layout);
-        p = ptx_setp(k, PTX_EQ, l->kind, ptx_u32(layout));
+        p = ptx_setp(k, PTX_EQ, l->step_layout, ptx_u32(layout));
         ptx_if(k, p);
         if (bulk && row_bytes == f->row_bytes && row_bytes == 16 * f->chunks)
             ptxk__flash_copy_bulk(k, f, w, l, which, slot, bar);
@@ -7666,58 +7689,60 @@ static void ptxk__flash_copy(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
 }
 
 /* Computes what a lane copies. */
-static void ptxk__flash_loader_set(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                   ptxk__flash_loader *l) {
+static void ptxk__flash_assign_lanes(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                     ptxk__flash_loader *l) {
     uint32_t i;
     ptx_val p;
-    for (l->pass = 1; 2 * l->pass * f->chunks <= 32 && l->pass < f->piece_keys;) l->pass *= 2;
+    for (l->pass_rows = 1; 2 * l->pass_rows * f->chunks <= 32 && l->pass_rows < f->piece_keys;)
+        l->pass_rows *= 2;
     l->chunk = ptx_rem(k, w->lane, ptx_u32(f->chunks));
     l->row = ptx_div(k, w->lane, ptx_u32(f->chunks));
-    if (l->pass * f->chunks < 32) l->copies = ptx_setp(k, PTX_LT, w->lane, ptx_u32(l->pass * f->chunks));
-    l->to = ptx_mad(k, l->row, ptx_u32(f->chunks), l->chunk);
-    l->to = ptx_mul(k, l->to, ptx_u32(16));
-    l->piece = ptx_and(k, w->lane, ptx_u32(7));
-    l->piece = ptx_mul(k, l->piece, ptx_u32(f->piece_keys));
-    l->stop = w->end;
-    if (f->fresh_type) {
-        l->stop = ptx_sub(k, w->length, ptx_s32(f->queries));
-        l->stop = ptx_min(k, l->stop, w->end);
+    if (l->pass_rows * f->chunks < 32)
+        l->copies = ptx_setp(k, PTX_LT, w->lane, ptx_u32(l->pass_rows * f->chunks));
+    l->chunk_offset = ptx_mad(k, l->row, ptx_u32(f->chunks), l->chunk);
+    l->chunk_offset = ptx_mul(k, l->chunk_offset, ptx_u32(16));
+    l->piece_key = ptx_and(k, w->lane, ptx_u32(7));
+    l->piece_key = ptx_mul(k, l->piece_key, ptx_u32(f->piece_keys));
+    l->cached_end = w->end;
+    if (f->append_type) {
+        l->cached_end = ptx_sub(k, w->length, ptx_s32(f->queries));
+        l->cached_end = ptx_min(k, l->cached_end, w->end);
     }
-    l->layout = ptx_u32(f->page_size != 0);
+    l->whole_layout = ptx_u32(f->page_size != 0);
     for (i = f->page_size ? 0 : 2; i > 0; i--) {
         p = ptx_setp(k, PTX_EQ, w->row_bytes, ptx_u64(ptxk__flash_layout_bytes(f, i)));
-        l->layout = ptx_selp(k, ptx_u32(i), l->layout, p);
+        l->whole_layout = ptx_selp(k, ptx_u32(i), l->whole_layout, p);
     }
 }
 
 /* Sets the first step's pieces. */
-static void ptxk__flash_loader_begin(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                     const ptxk__flash_loader *l) {
-    ptx_val p, at = ptx_add(k, ptx_as(w->begin, PTX_U32), l->piece);
+static void ptxk__flash_locate_first_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                          const ptxk__flash_loader *l) {
+    ptx_val p, at = ptx_add(k, ptx_as(w->begin, PTX_U32), l->piece_key);
     if (f->page_size) {
         p = ptx_setp(k, PTX_LT, ptx_as(at, PTX_S32), w->end);
         at = ptx_shr(k, at, ptx_u32(f->page_shift));
         at = ptx_ptr_add(k, w->table, at, 4);
         at = ptx_ld_if(k, p, PTX_U32, ptx_at(at, 0), ptx_u32(0));
-        ptx_set(k, l->page, at);
+        ptx_set(k, l->next_page, at);
     } else {
         at = ptx_cvt(k, PTX_U64, at);
         at = ptx_mul(k, at, w->row_bytes);
-        ptx_set(k, l->next, at);
+        ptx_set(k, l->next_offset, at);
     }
 }
 
 /* Body and end of a loop that the caller opens: copies K and V of the next step, or leaves after the last. */
 static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                   const ptxk__flash_mma_state *s, ptxk__flash_loader *l, int waits) {
-    ptx_val position = ptx_get(k, l->here), p;
+    ptx_val position = ptx_get(k, l->next_key), p;
     int i;
     p = ptx_setp(k, PTX_LT, position, w->end);
     ptx_while(k, p);
     ptxk__flash_locate_step(k, f, w, l, position);
     for (i = 0; i < 2; i++) ptxk__flash_copy(k, f, w, s, l, i, position, waits);
     position = ptx_add(k, position, ptx_s32(f->keys));
-    ptx_set(k, l->here, position);
+    ptx_set(k, l->next_key, position);
     ptx_end(k);
 }
 
@@ -7729,143 +7754,148 @@ static void ptxk__flash_load_step(ptx_kernel *k, const ptxk__flash *f, const ptx
    first term is 0 only where q is 0: products with infinite K are infinite. f16's second term is the rest, at
    most 2^3, times 2^12, which keeps small rests in f16's range. With 8-bit caches a lane's word of K has
    elements 4 t ... 4 t + 3 of 16: q is stored in that order. Columns past the last repeat another. */
-static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                              ptxk__flash_mma_state *s, ptx_val stage) {
+static void ptxk__flash_mma_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                   ptxk__flash_mma_state *s, ptx_val stage) {
     ptxk__tile t;
-    int32_t goal = f->type == PTX_F16 ? 14 : -9;
-    double least = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
-    uint32_t per = ptxk__flash_q_elements(f), turns = ptxk__ceil_div(ptxk__flash_columns(f), PTXK__WARPS), n,
+    int32_t goal_exponent = f->type == PTX_F16 ? 14 : -9;
+    double smallest = f->type == PTX_F16 ? 1.0 / 16777216 : (double)FLT_MIN; /* 2^-24, 2^-126 */
+    uint32_t per = ptxk__flash_q_elements(f), rounds = ptxk__ceil_div(ptxk__flash_columns(f), PTXK__WARPS), n,
              i, e, h, j, pass, count, vecs, steps = ptxk__flash_row_steps(f), term_bytes;
-    ptx_val p, column[8], row, chunk, here, x[8][8], first[8], words[8][3][4], back[2], most, up, size[8], to,
-        inside[8], place[8][2], there[8][2], factors, k_factor = ptx_f32(1), busy = {0};
-    ptxk__tile_form(&t, PTXK__WARPS * turns, f->d * 2, 2, 32);
+    ptx_val p, column[8], row, chunk, temp, x[8][8], first_term[8], words[8][3][4], widened[2], largest, up,
+        column_factor[8], to, stores_factor[8], offset[8][2], stores_chunk[8][2], factors,
+        k_factor = ptx_f32(1), computes = {0};
+    ptxk__tile_form(&t, PTXK__WARPS * rounds, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
     vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
     count = vecs * per; /* elements of a lane */
     if (f->cache == PTX_E4M3) {
-        k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors(0), w->kv_head);
+        k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(0), w->kv_head);
         k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
     }
-    for (n = 0; n < turns; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
+    for (n = 0; n < rounds; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
         p = ptx_setp(k, PTX_LT, column[n], w->columns);
-        busy = ptx_setp(k, PTX_LT, w->warp, ptx_u32(PTXK__WARPS)); /* not the loader */
-        p = ptx_and(k, p, busy);
+        computes = ptx_setp(k, PTX_LT, w->warp, ptx_u32(PTXK__WARPS)); /* not the loader */
+        p = ptx_and(k, p, computes);
         p = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (i = 0; i < vecs; i++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * i));
-            here = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
-            here = ptx_and(k, p, here);
-            ptxk__flash_load_q(k, f, w, here, column[n], row, x[n] + i * per);
+            temp = ptx_setp(k, PTX_LT, row, ptx_u32(f->d / per));
+            temp = ptx_and(k, p, temp);
+            ptxk__flash_load_q(k, f, w, temp, column[n], row, x[n] + i * per);
         }
-        for (e = 0; e < count && f->bytes && ptxk__flash_pairs_across(k, f); e += 4) {
+        for (e = 0; e < count && f->is_byte_cache && ptxk__flash_pairs_alternate(k, f); e += 4) {
             up = x[n][e + 1];
             x[n][e + 1] = x[n][e + 2];
             x[n][e + 2] = up;
         }
     }
-    for (n = 0; n < turns; n++) {
-        most = ptx_f32(0);
+    for (n = 0; n < rounds; n++) {
+        largest = ptx_f32(0);
         for (e = 0; e < count; e++) {
             up = ptx_abs(k, x[n][e]);
-            most = e ? ptx_max(k, most, up) : up;
+            largest = e ? ptx_max(k, largest, up) : up;
         }
-        most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
-        size[n] = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23)); /* the exponent */
-        size[n] = ptx_max(k, size[n], ptx_u32(27));
-        size[n] = ptx_min(k, size[n], ptx_u32((uint32_t)(goal < 0 ? 253 + goal : 254))); /* or `up` is 0 */
-        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal)), size[n]);
+        largest = ptxk_warp_reduce(k, PTX_MAX, largest, 1, 32);
+        column_factor[n] = ptx_shr(k, ptx_as(largest, PTX_U32), ptx_u32(23)); /* the exponent */
+        column_factor[n] = ptx_max(k, column_factor[n], ptx_u32(27));
+        column_factor[n] = /* at most so much that `up` is not 0 */
+            ptx_min(k, column_factor[n],
+                    ptx_u32((uint32_t)(goal_exponent < 0 ? 253 + goal_exponent : 254)));
+        up = ptx_sub(k, ptx_u32((uint32_t)(254 + goal_exponent)), column_factor[n]);
         up = ptx_shl(k, up, ptx_u32(23));
         up = ptx_as(up, PTX_F32);
         for (e = 0; e < count; e++) {
             p = ptx_setp(k, PTX_NE, x[n][e], ptx_f32(0));
             if (f->scale < 0) x[n][e] = ptx_neg(k, x[n][e]);
-            first[e] = ptx_copysign(k, x[n][e], ptx_f32(least));
+            first_term[e] = ptx_copysign(k, x[n][e], ptx_f32(smallest));
             x[n][e] = ptx_mul(k, x[n][e], up);
-            here = ptx_abs(k, x[n][e]);
-            here = ptx_setp(k, PTX_LT, here, ptx_f32(least));
-            p = ptx_and(k, p, here);
-            first[e] = ptx_selp(k, first[e], x[n][e], p); /* only 0 becomes 0 */
+            temp = ptx_abs(k, x[n][e]);
+            temp = ptx_setp(k, PTX_LT, temp, ptx_f32(smallest));
+            p = ptx_and(k, p, temp);
+            first_term[e] = ptx_selp(k, first_term[e], x[n][e], p); /* only 0 becomes 0 */
         }
         for (i = 0; i < f->terms; i++) {
-            ptxk_narrow(k, f->type, count, i ? x[n] : first, words[n][i]);
+            ptxk_narrow(k, f->type, count, i ? x[n] : first_term, words[n][i]);
             if (i + 1 == f->terms) break;
             for (e = 0; e < count; e++) { /* an infinite or NaN element has no rest */
-                if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], back);
-                up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], back[e % 2]);
-                if (f->type == PTX_F16) up = ptx_op2(k, PTX_MUL, PTX_RN, up, ptx_f32(1 / PTXK__REST));
-                here = ptx_abs(k, x[n][e]);
-                here = ptx_setp(k, PTX_LE, here, ptx_f32(FLT_MAX));
-                x[n][e] = ptx_selp(k, up, ptx_f32(0), here);
+                if (e % 2 == 0) ptxk__widen_word(k, f->type, words[n][i][e / 2], widened);
+                up = ptx_op2(k, PTX_SUB, PTX_RN, x[n][e], widened[e % 2]);
+                if (f->type == PTX_F16)
+                    up = ptx_op2(k, PTX_MUL, PTX_RN, up, ptx_f32(1 / PTXK__SECOND_TERM_FACTOR));
+                temp = ptx_abs(k, x[n][e]);
+                temp = ptx_setp(k, PTX_LE, temp, ptx_f32(FLT_MAX));
+                x[n][e] = ptx_selp(k, up, ptx_f32(0), temp);
             }
         }
-        size[n] = goal < 0 ? ptx_add(k, size[n], ptx_u32((uint32_t)-goal))
-                           : ptx_sub(k, size[n], ptx_u32((uint32_t)goal));
-        size[n] = ptx_shl(k, size[n], ptx_u32(23));
-        size[n] = ptx_mul(k, ptx_as(size[n], PTX_F32),
-                          ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
-        if (f->cache == PTX_E4M3) size[n] = ptx_mul(k, size[n], k_factor);
-        size[n] = ptx_max(k, size[n], ptx_f32(1e-37)); /* not 0, not infinite: see ptxk__flash_exponents */
-        size[n] = ptx_min(k, size[n], ptx_f32(FLT_MAX));
+        column_factor[n] = goal_exponent < 0 ? ptx_add(k, column_factor[n], ptx_u32((uint32_t)-goal_exponent))
+                                             : ptx_sub(k, column_factor[n], ptx_u32((uint32_t)goal_exponent));
+        column_factor[n] = ptx_shl(k, column_factor[n], ptx_u32(23));
+        column_factor[n] = ptx_mul(k, ptx_as(column_factor[n], PTX_F32),
+                                   ptx_f32(f->scale < 0 ? -(double)f->scale : (double)f->scale));
+        if (f->cache == PTX_E4M3) column_factor[n] = ptx_mul(k, column_factor[n], k_factor);
+        /* Not 0, not infinite: see ptxk__flash_exponents. */
+        column_factor[n] = ptx_max(k, column_factor[n], ptx_f32(1e-37));
+        column_factor[n] = ptx_min(k, column_factor[n], ptx_f32(FLT_MAX));
         p = ptx_setp(k, PTX_EQ, w->lane, ptx_u32(0));
-        p = ptx_and(k, p, busy);
-        inside[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
+        p = ptx_and(k, p, computes);
+        stores_factor[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (h = 0; h < vecs; h++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
-            p = ptx_and(k, p, busy);
-            there[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
-            if (f->bytes) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
+            p = ptx_and(k, p, computes);
+            stores_chunk[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
+            if (f->is_byte_cache) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
                 chunk = ptx_div(k, row, ptx_u32(16 / per));
                 chunk = ptx_mul(k, chunk, ptx_u32(2));
                 row = ptx_and(k, row, ptx_u32(16 / per - 1));
                 to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
-                place[n][h] = ptx_mad(k, row, ptx_u32(per), to);
+                offset[n][h] = ptx_mad(k, row, ptx_u32(per), to);
                 continue;
             }
             chunk = ptx_div(k, row, ptx_u32(8 / per));
             row = ptx_and(k, row, ptx_u32(8 / per - 1));
             to = ptxk__tile_chunk_offset(k, &t, column[n], chunk);
-            place[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
+            offset[n][h] = ptx_mad(k, row, ptx_u32(2 * per), to);
         }
     }
-    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &here); pass++)
-        for (n = 0; n < turns; n++) {
+    for (pass = 0; ptxk__cluster_broadcast(k, &w->cluster, pass, stage, &temp); pass++)
+        for (n = 0; n < rounds; n++) {
             for (h = 0; h < vecs; h++) {
-                to = ptx_ptr_add(k, here, place[n][h], 1);
-                for (i = 0; i < 2 * f->terms && f->bytes; i++) {
+                to = ptx_ptr_add(k, temp, offset[n][h], 1);
+                for (i = 0; i < 2 * f->terms && f->is_byte_cache; i++) {
                     const ptx_val *from = words[n][i / 2] + h * per / 2;
-                    ptx_val pair[2], at = i % 2 ? ptx_xor(k, place[n][h], ptx_u32(16)) : place[n][h];
-                    at = ptx_ptr_add(k, here, at, 1);
+                    ptx_val pair[2], at = i % 2 ? ptx_xor(k, offset[n][h], ptx_u32(16)) : offset[n][h];
+                    at = ptx_ptr_add(k, temp, at, 1);
                     pair[0] = from[i % 2];
                     pair[1] = from[per / 4 * 2 - 2 + i % 2];
-                    ptx_guard(k, there[n][h]);
+                    ptx_guard(k, stores_chunk[n][h]);
                     if (per == 4)
                         ptx_st(k, PTX_B32, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair[0]);
                     else
                         ptx_st_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)(i / 2 * term_bytes)), pair);
                 }
-                for (i = 0; i < f->terms && !f->bytes; i++) {
-                    ptx_guard(k, there[n][h]);
+                for (i = 0; i < f->terms && !f->is_byte_cache; i++) {
+                    ptx_guard(k, stores_chunk[n][h]);
                     ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(i * term_bytes)),
                                words[n][i] + h * per / 2);
                 }
             }
-            to = ptx_ptr_add(k, here, column[n], 4);
-            ptx_guard(k, inside[n]);
-            ptx_st(k, PTX_F32, ptx_at(to, (int64_t)(f->terms * term_bytes)), size[n]);
+            to = ptx_ptr_add(k, temp, column[n], 4);
+            ptx_guard(k, stores_factor[n]);
+            ptx_st(k, PTX_F32, ptx_at(to, (int64_t)(f->terms * term_bytes)), column_factor[n]);
         }
     factors = ptx_ptr_add(k, stage, ptx_u32(f->terms * term_bytes), 1);
-    for (n = 0; n < f->nt; n++) {
-        here = ptx_and(k, w->lane, ptx_u32(3));
-        if (n) here = ptx_add(k, here, ptx_u32(4 * n));
-        if (8 * n + 8 > PTXK__WARPS * turns) here = ptx_min(k, here, ptx_u32(PTXK__WARPS / 2 * turns - 1));
-        here = ptx_ptr_add(k, factors, here, 8);
-        ptx_ld_vec(k, PTX_F32, 2, ptx_at(here, 0), s->factor[n]);
+    for (n = 0; n < f->column_tiles; n++) {
+        temp = ptx_and(k, w->lane, ptx_u32(3));
+        if (n) temp = ptx_add(k, temp, ptx_u32(4 * n));
+        if (8 * n + 8 > PTXK__WARPS * rounds) temp = ptx_min(k, temp, ptx_u32(PTXK__WARPS / 2 * rounds - 1));
+        temp = ptx_ptr_add(k, factors, temp, 8);
+        ptx_ld_vec(k, PTX_F32, 2, ptx_at(temp, 0), s->factor[n]);
         for (j = 0; j < 2; j++) s->inverse[n][j] = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, s->factor[n][j]);
         row = ptx_and(k, w->lane, ptx_u32(7));
         if (n) row = ptx_add(k, row, ptx_u32(8 * n));
-        if (8 * n + 8 > PTXK__WARPS * turns) row = ptx_min(k, row, ptx_u32(PTXK__WARPS * turns - 1));
+        if (8 * n + 8 > PTXK__WARPS * rounds) row = ptx_min(k, row, ptx_u32(PTXK__WARPS * rounds - 1));
         for (j = 0; j < steps; j += 2) {
             uint32_t pair = j + 1 < steps ? 2 : 1;
             ptx_val regs[4];
@@ -7875,8 +7905,8 @@ static void ptxk__flash_mma_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__f
             to = ptxk__tile_chunk_offset(k, &t, row, chunk);
             to = ptx_ptr_add(k, stage, to, 1);
             for (i = 0; i < f->terms; i++) {
-                here = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
-                ptx_ldmatrix(k, 2 * pair, here, regs);
+                temp = ptx_ptr_add(k, to, ptx_u32(i * term_bytes), 1);
+                ptx_ldmatrix(k, 2 * pair, temp, regs);
                 for (e = 0; e < 2 * pair; e++) s->q[i][n][j + e / 2][e % 2] = regs[e];
             }
         }
@@ -7889,17 +7919,17 @@ static ptx_val ptxk__flash_chunk_address(const ptxk__flash *f, ptx_val at, uint3
     return ptx_off(at, (int64_t)(mt * 2 * f->chunks * 16 + j * 32));
 }
 
-/* Adds the scores of a step, kt 16-key tiles by nt 8-column tiles. Keeps two sums: of q's first term, and of
-   the others, which are small. */
+/* Adds the scores of a step, key_tiles 16-key tiles by column_tiles 8-column tiles. Keeps two sums: of q's
+   first term, and of the others, which are small. */
 static void ptxk__flash_scores(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_mma_state *s,
                                ptx_val slot, ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i;
     ptx_val keys[4];
-    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1);
+    ptx_val at = ptx_ptr_add(k, slot, s->k_offset, 1);
     for (j = 0; j < ptxk__flash_row_steps(f); j++) {
-        for (mt = 0; mt < f->kt; mt++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             ptx_ldmatrix(k, 4, ptxk__flash_chunk_address(f, at, mt, j), keys);
-            for (n = 0; n < f->nt; n++)
+            for (n = 0; n < f->column_tiles; n++)
                 for (i = 0; i < f->terms; i++)
                     ptx_mma(k, PTX_MMA_M16N8K16_F32, f->type, f->type, score[mt][n][i > 0], keys,
                             s->q[i][n][j], score[mt][n][i > 0]);
@@ -7924,26 +7954,27 @@ static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const 
                                      const ptxk__flash_mma_state *s, ptx_val slot,
                                      ptx_val score[4][4][2][4]) {
     uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
-    ptx_val words[4], keys[2][4], pair[2], factor[4][2][2], now[2], row, part[2][4], zero = ptx_f32(0);
-    ptx_val at = ptx_ptr_add(k, slot, s->k_at, 1), factors = slot;
+    ptx_val words[4], keys[2][4], pair[2], factor[4][2][2], block_factor[2], row, part[2][4],
+        zero = ptx_f32(0);
+    ptx_val at = ptx_ptr_add(k, slot, s->k_offset, 1), factors = slot;
     if (f->factor_row) {
         zero = ptx_mov(k, zero);
         row = ptx_shr(k, w->lane, ptx_u32(2));
-        factors = ptxk__flash_factors_of_row(k, f, slot, row, s->first);
+        factors = ptxk__flash_factors_address(k, f, slot, row, s->first_key);
     }
     for (j = 0; 2 * j < steps; j++) {
-        for (mt = 0; mt < f->kt; mt++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             ptx_ldmatrix(k, 4, ptxk__flash_chunk_address(f, at, mt, j), words);
             for (i = 0; i < 4; i++) {
-                ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_across(k, f), words[i], pair);
+                ptxk__widen_bytes(k, f->cache, ptxk__flash_pairs_alternate(k, f), words[i], pair);
                 keys[i / 2][i % 2] = pair[0];
                 keys[i / 2][i % 2 + 2] = pair[1];
             }
             for (h = 0; h < 2 && f->factor_row; h++) {
                 ptxk__flash_load_factors(k, f, factors, (2 * mt + h) * f->factor_row, j, factor[mt][h]);
-                now[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
+                block_factor[h] = ptx_cvt(k, PTX_F32, factor[mt][h][j % 2]);
             }
-            for (n = 0; n < f->nt; n++) {
+            for (n = 0; n < f->column_tiles; n++) {
                 for (e = 0; e < 4; e++)
                     for (h = 0; h < 2; h++) part[h][e] = f->factor_row ? zero : score[mt][n][h][e];
                 for (h = 0; h < 2 && 2 * j + h < steps; h++)
@@ -7953,8 +7984,9 @@ static void ptxk__flash_scores_bytes(ptx_kernel *k, const ptxk__flash *f, const 
                 for (e = 0; e < 4; e++) {
                     for (h = 0; h < f->terms && !f->factor_row; h++) score[mt][n][h][e] = part[h][e];
                     if (!f->factor_row) continue;
-                    if (f->terms > 1) part[0][e] = ptx_fma(k, part[1][e], ptx_f32(PTXK__REST), part[0][e]);
-                    score[mt][n][0][e] = ptx_fma(k, part[0][e], now[e / 2], score[mt][n][0][e]);
+                    if (f->terms > 1)
+                        part[0][e] = ptx_fma(k, part[1][e], ptx_f32(PTXK__SECOND_TERM_FACTOR), part[0][e]);
+                    score[mt][n][0][e] = ptx_fma(k, part[0][e], block_factor[e / 2], score[mt][n][0][e]);
                 }
             }
         }
@@ -7979,15 +8011,15 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
     uint32_t mt, n, j, h, e, capped = f->cap > 0;
     ptx_val p = ptx_f32(0), q, v[4][4][4], most, old, shrink, limit;
     int first = 1;
-    for (n = 0; n < f->nt; n++) {
+    for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
-            for (mt = 0; mt < f->kt; mt++) {
+            for (mt = 0; mt < f->key_tiles; mt++) {
                 for (h = 0; h < 2; h++) {
                     v[mt][n][2 * h + j] = ptx_get(k, x[mt][n][2 * h + j]);
                     most = mt || h ? ptx_op2(k, PTX_MAX, PTX_NAN, most, v[mt][n][2 * h + j]) : v[mt][n][j];
                 }
             }
-            limit = ptx_get(k, s->limit[n][j]);
+            limit = ptx_get(k, s->rescale_above[n][j]);
             q = ptx_setp(k, PTX_LE, most, limit);
             p = first ? q : ptx_and(k, p, q);
             first = 0;
@@ -7996,11 +8028,11 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
     p = ptx_op2(k, PTX_VOTE_ALL, 0, p, ptx_u32(0xffffffffu));
     p = ptx_warp_uniform(k, p);
     ptx_if(k, p);
-    for (n = 0; n < f->nt; n++) {
+    for (n = 0; n < f->column_tiles; n++) {
         for (e = 0; e < 4; e++) {
             old = ptx_get(k, s->soft[n][e % 2].most);
             old = ptx_neg(k, old);
-            for (mt = 0; mt < f->kt; mt++) {
+            for (mt = 0; mt < f->key_tiles; mt++) {
                 most =
                     capped ? ptx_add(k, v[mt][n][e], old) : ptx_fma(k, v[mt][n][e], s->factor[n][e % 2], old);
                 ptx_set(k, x[mt][n][e], most);
@@ -8008,10 +8040,10 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
         }
     }
     ptx_else(k);
-    for (n = 0; n < f->nt; n++) {
+    for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
             most = ptx_f32(-FLT_MAX);
-            for (mt = 0; mt < f->kt; mt++) {
+            for (mt = 0; mt < f->key_tiles; mt++) {
                 for (e = j; e < 4; e += 2) {
                     if (f->terms > 1)
                         v[mt][n][e] = ptxk__flash_repair_infinite(k, f, score[mt][n][0][e], v[mt][n][e]);
@@ -8033,8 +8065,8 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                 q = ptx_setp(k, PTX_LE, q, ptx_f32(65536));
                 limit = ptx_selp(k, limit, ptx_f32(-FLT_MAX), q);
             }
-            ptx_set(k, s->limit[n][j], limit);
-            for (mt = 0; mt < f->kt; mt++)
+            ptx_set(k, s->rescale_above[n][j], limit);
+            for (mt = 0; mt < f->key_tiles; mt++)
                 for (e = j; e < 4; e += 2) {
                     old = ptx_op2(k, PTX_SUB, PTX_RN, v[mt][n][e], most);
                     if (f->type != PTX_F16) /* rounding loses the bias beside very large scores */
@@ -8060,14 +8092,14 @@ static void ptxk__flash_mask(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
     column = ptx_and(k, w->lane, ptx_u32(3));
     column = ptx_mad(k, column, ptx_u32(2), w->first_column);
     row = ptx_shr(k, w->lane, ptx_u32(2));
-    row = ptx_mad(k, row, ptx_u32(f->piece_keys), s->first);
+    row = ptx_mad(k, row, ptx_u32(f->piece_keys), s->first_key);
     row = ptx_add(k, ptx_as(row, PTX_S32), position);
-    for (mt = 0; mt < f->kt; mt++) {
-        for (n = 0; n < f->nt; n++) {
+    for (mt = 0; mt < f->key_tiles; mt++) {
+        for (n = 0; n < f->column_tiles; n++) {
             for (e = 0; e < 4; e++) {
-                ptx_val mine = ptx_add(k, column, ptx_u32(8 * n + e % 2));
+                ptx_val tile_column = ptx_add(k, column, ptx_u32(8 * n + e % 2));
                 at = ptx_add(k, row, ptx_s32(2 * mt + e / 2));
-                visible = ptxk__flash_is_visible(k, f, w, mine, at);
+                visible = ptxk__flash_is_visible(k, f, w, tile_column, at);
                 score = ptx_get(k, x[mt][n][e]);
                 score = ptx_selp(k, score, ptx_f32(-INFINITY), visible);
                 ptx_set(k, x[mt][n][e], score);
@@ -8082,9 +8114,9 @@ static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const 
                                      ptx_var x[4][4][4], ptx_val weight[4][4][2][2]) {
     ptx_type packed = f->type == PTX_F16 ? PTX_F16X2 : PTX_BF16X2;
     uint32_t mt, n, e, h;
-    ptx_val p[4], total, word, back[2], rest[2];
-    for (n = 0; n < f->nt; n++) {
-        for (mt = 0; mt < f->kt; mt++) {
+    ptx_val p[4], total, word, widened[2], rest[2];
+    for (n = 0; n < f->column_tiles; n++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             for (e = 0; e < 4; e++) {
                 p[e] = ptx_get(k, x[mt][n][e]);
                 p[e] = ptx_op1(k, PTX_EX2, PTX_FTZ, p[e]);
@@ -8096,8 +8128,8 @@ static void ptxk__flash_pack_weights(ptx_kernel *k, const ptxk__flash *f, const 
                 word = ptx_cvt_pair(k, packed, p[2 * h + 1], p[2 * h]);
                 word = ptx_as(word, PTX_B32);
                 weight[mt][n][0][h] = ptx_op1(k, PTX_MOVMATRIX, 0, word);
-                ptxk__widen_word(k, f->type, word, back);
-                for (e = 0; e < 2; e++) rest[e] = ptx_op2(k, PTX_SUB, PTX_RN, p[2 * h + e], back[e]);
+                ptxk__widen_word(k, f->type, word, widened);
+                for (e = 0; e < 2; e++) rest[e] = ptx_op2(k, PTX_SUB, PTX_RN, p[2 * h + e], widened[e]);
                 word = ptx_cvt_pair(k, packed, rest[1], rest[0]);
                 word = ptx_as(word, PTX_B32);
                 weight[mt][n][1][h] = ptx_op1(k, PTX_MOVMATRIX, 0, word);
@@ -8111,11 +8143,11 @@ static void ptxk__flash_add_values(ptx_kernel *k, const ptxk__flash *f, const pt
                                    ptx_val slot, ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e;
     ptx_val values[4], sum[4];
-    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1);
+    ptx_val at = ptx_ptr_add(k, slot, s->v_offset, 1);
     for (j = 0; j < ptxk__flash_row_steps(f); j++) {
-        for (mt = 0; mt < f->kt; mt++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             ptx_ldmatrix_trans(k, 4, ptxk__flash_chunk_address(f, at, mt, j), values);
-            for (n = 0; n < f->nt; n++) {
+            for (n = 0; n < f->column_tiles; n++) {
                 const ptx_var *to = s->sum[j][n];
                 for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
                 for (i = 0; i < 2; i++)
@@ -8133,34 +8165,34 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
                                          const ptxk__flash_mma_state *s, ptx_val slot,
                                          ptx_val weight[4][4][2][2]) {
     uint32_t j, mt, n, i, e, h, steps = ptxk__flash_row_steps(f);
-    ptx_val words[4], values[2][4], pair[2], factor[4][4][2], now[2] = {{0}, {0}}, row, sum[4];
-    ptx_val at = ptx_ptr_add(k, slot, s->v_at, 1), factors = slot;
+    ptx_val words[4], values[2][4], pair[2], factor[4][4][2], block_factor[2] = {{0}, {0}}, row, sum[4];
+    ptx_val at = ptx_ptr_add(k, slot, s->v_offset, 1), factors = slot;
     if (f->factor_row) {
         row = ptx_and(k, w->lane, ptx_u32(3));
         row = ptx_mul(k, row, ptx_u32(2));
-        factors = ptxk__flash_factors_of_row(k, f, slot, row, s->first);
+        factors = ptxk__flash_factors_address(k, f, slot, row, s->first_key);
     }
     for (j = 0; 2 * j < steps; j++) {
-        for (mt = 0; mt < f->kt; mt++) {
+        for (mt = 0; mt < f->key_tiles; mt++) {
             ptx_ldmatrix_trans(k, 4, ptxk__flash_chunk_address(f, at, mt, j), words);
             for (i = 0; i < 4 && f->factor_row; i++) { /* keys 2 t and 2 t + 1, and those 8 further on */
                 ptxk__flash_load_factors(k, f, factors,
-                                         (2 * mt + i / 2) * f->factor_row + i % 2 * f->factor_piece, j,
+                                         (2 * mt + i / 2) * f->factor_row + i % 2 * f->factor_piece_bytes, j,
                                          factor[mt][i]);
                 pair[i % 2] = factor[mt][i][j % 2];
-                if (i % 2) now[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
+                if (i % 2) block_factor[i / 2] = ptx_pack(k, PTX_F16X2, 2, pair);
             }
             for (i = 0; i < 4; i++) {
                 ptxk__widen_bytes(k, f->cache, 1, words[i], pair);
                 for (e = 0; e < 2 && f->factor_row; e++) {
-                    pair[e] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(pair[e], PTX_F16X2), now[i / 2]);
+                    pair[e] = ptx_op2(k, PTX_MUL, PTX_RN, ptx_as(pair[e], PTX_F16X2), block_factor[i / 2]);
                     pair[e] = ptx_as(pair[e], PTX_B32);
                 }
                 values[i % 2][i / 2 * 2] = pair[0];
                 values[i % 2][i / 2 * 2 + 1] = pair[1];
             }
             for (h = 0; h < 2 && 2 * j + h < steps; h++)
-                for (n = 0; n < f->nt; n++) {
+                for (n = 0; n < f->column_tiles; n++) {
                     const ptx_var *to = s->sum[2 * j + h][n];
                     for (e = 0; e < 4; e++) sum[e] = ptx_get(k, to[e]);
                     for (i = 0; i < 2; i++)
@@ -8174,12 +8206,12 @@ static void ptxk__flash_add_values_bytes(ptx_kernel *k, const ptxk__flash *f, co
 
 /* Stores the warp's sums and states in shared memory, for ptxk__flash_combine_block. The ring must be out of
    use in the whole block. */
-static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
-                                  const ptxk__flash_mma_state *s) {
+static void ptxk__flash_mma_store_sums(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
+                                       const ptxk__flash_mma_state *s) {
     uint32_t n, j, h, e, dims = (f->d + 15) / 16 * 16;
-    ptx_val poison, total[4][2], pair[2], here, column, row, p, x;
-    poison = ptx_ld(k, PTX_F32, ptx_at(s->bars, (int64_t)(16 * f->ring)));
-    for (n = 0; n < f->nt; n++) {
+    ptx_val poison, total[4][2], pair[2], address, column, row, p, x;
+    poison = ptx_ld(k, PTX_F32, ptx_at(s->bars, (int64_t)(16 * f->ring_items)));
+    for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
             total[n][j] = ptx_get(k, s->soft[n][j].total);
             total[n][j] = ptx_add(k, total[n][j], poison);
@@ -8188,33 +8220,33 @@ static void ptxk__flash_mma_stage(ptx_kernel *k, const ptxk__flash *f, const ptx
     }
     column = ptx_and(k, w->lane, ptx_u32(3));
     row = ptx_shr(k, w->lane, ptx_u32(2));
-    here = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
-    here = ptx_ptr_add(k, here, column, 2 * f->pitch * 4);
-    here = ptx_ptr_add(k, here, row, f->bytes ? 8 : 4);
+    address = ptx_ptr_add(k, w->shared, w->warp, f->tile * f->pitch * 4);
+    address = ptx_ptr_add(k, address, column, 2 * f->pitch * 4);
+    address = ptx_ptr_add(k, address, row, f->is_byte_cache ? 8 : 4);
     for (h = 0; h < dims / 16; h++)
-        for (n = 0; n < f->nt; n++)
+        for (n = 0; n < f->column_tiles; n++)
             for (e = 0; e < 4; e++) {
                 int64_t at = (int64_t)(((8 * n + e % 2) * f->pitch + 16 * h) * 4);
                 x = ptx_get(k, s->sum[h][n][e]);
-                if (!f->bytes) {
-                    ptx_st(k, PTX_F32, ptx_at(here, at + e / 2 * 32), x);
+                if (!f->is_byte_cache) {
+                    ptx_st(k, PTX_F32, ptx_at(address, at + e / 2 * 32), x);
                 } else if (e < 2) { /* two adjacent dimensions */
                     pair[0] = x;
                     pair[1] = ptx_get(k, s->sum[h][n][e + 2]);
-                    ptx_st_vec(k, PTX_F32, 2, ptx_at(here, at), pair);
+                    ptx_st_vec(k, PTX_F32, 2, ptx_at(address, at), pair);
                 }
             }
     p = ptx_setp(k, PTX_EQ, row, ptx_u32(0));
     ptx_if(k, p);
     {
-        here = ptx_ptr_add(k, w->shared, w->warp, f->tile * 8);
-        here = ptx_ptr_add(k, here, column, 16);
-        for (n = 0; n < f->nt; n++)
+        address = ptx_ptr_add(k, w->shared, w->warp, f->tile * 8);
+        address = ptx_ptr_add(k, address, column, 16);
+        for (n = 0; n < f->column_tiles; n++)
             for (j = 0; j < 2; j++) {
                 pair[0] = ptx_get(k, s->soft[n][j].most);
                 pair[1] = total[n][j];
-                ptx_st_vec(k, PTX_F32, 2, ptx_at(here, (int64_t)(ptxk__flash_state_at(f) + (8 * n + j) * 8)),
-                           pair);
+                ptx_st_vec(k, PTX_F32, 2,
+                           ptx_at(address, (int64_t)(ptxk__flash_state_offset(f) + (8 * n + j) * 8)), pair);
             }
     }
     ptx_end(k);
@@ -8227,22 +8259,22 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     uint32_t n, mt, e;
     ptx_val slot, bar, parity, p, score[4][4][2][4], weight[4][4][2][2];
     ptx_var x[4][4][4];
-    for (mt = 0; mt < f->kt; mt++)
-        for (n = 0; n < f->nt; n++)
+    for (mt = 0; mt < f->key_tiles; mt++)
+        for (n = 0; n < f->column_tiles; n++)
             for (e = 0; e < 4; e++) score[mt][n][0][e] = score[mt][n][1][e] = zero;
     slot = ptxk__flash_next_item(k, f, s, &bar, &parity);
     ptxk__flash_wait(k, bar, parity);
-    if (f->bytes)
+    if (f->is_byte_cache)
         ptxk__flash_scores_bytes(k, f, w, s, slot, score);
     else
         ptxk__flash_scores(k, f, s, slot, score);
     ptxk__flash_arrive(k, w->lane, ptx_off(bar, 8));
-    for (mt = 0; mt < f->kt; mt++)
-        for (n = 0; n < f->nt; n++)
+    for (mt = 0; mt < f->key_tiles; mt++)
+        for (n = 0; n < f->column_tiles; n++)
             for (e = 0; e < 4; e++) {
                 ptx_val v = score[mt][n][0][e];
                 if (f->terms > 1 && f->type == PTX_F16 && !f->factor_row)
-                    v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__REST), v);
+                    v = ptx_fma(k, score[mt][n][1][e], ptx_f32(PTXK__SECOND_TERM_FACTOR), v);
                 else if (f->terms > 1 && !f->factor_row)
                     v = ptx_add(k, v, score[mt][n][1][e]);
                 if (f->cap > 0) {
@@ -8260,7 +8292,7 @@ static void ptxk__flash_mma_step(ptx_kernel *k, const ptxk__flash *f, const ptxk
     ptxk__flash_pack_weights(k, f, s, x, weight);
     slot = ptxk__flash_next_item(k, f, s, &bar, &parity);
     ptxk__flash_wait(k, bar, parity);
-    if (f->bytes)
+    if (f->is_byte_cache)
         ptxk__flash_add_values_bytes(k, f, w, s, slot, weight);
     else
         ptxk__flash_add_values(k, f, s, slot, weight);
@@ -8272,16 +8304,16 @@ static void ptxk__flash_compute(ptx_kernel *k, const ptxk__flash *f, const ptxk_
                                 ptxk__flash_mma_state *s) {
     ptx_val row, half, p, at, position, high, zero;
     ptx_var next;
-    s->first = ptx_mul(k, w->warp, ptx_u32(2 * f->kt));
+    s->first_key = ptx_mul(k, w->warp, ptx_u32(2 * f->key_tiles));
     row = ptx_and(k, w->lane, ptx_u32(7));
-    row = ptx_mul(k, row, ptx_u32(f->piece));
-    row = ptx_mad(k, s->first, ptx_u32(16 * f->chunks), row);
+    row = ptx_mul(k, row, ptx_u32(f->piece_bytes));
+    row = ptx_mad(k, s->first_key, ptx_u32(16 * f->chunks), row);
     at = ptx_bfe(k, w->lane, ptx_u32(3), ptx_u32(1));
     half = ptx_shr(k, w->lane, ptx_u32(4));
     p = ptx_mad(k, at, ptx_u32(16 * f->chunks), row); /* A: keys by elements */
-    s->k_at = ptx_mad(k, half, ptx_u32(16), p);
+    s->k_offset = ptx_mad(k, half, ptx_u32(16), p);
     p = ptx_mad(k, half, ptx_u32(16 * f->chunks), row); /* A transposed: elements by keys */
-    s->v_at = ptx_mad(k, at, ptx_u32(16), p);
+    s->v_offset = ptx_mad(k, at, ptx_u32(16), p);
     high = ptx_min(k, w->safe_hi, w->end);
     zero = ptx_get(k, ptx_var_new(k, ptx_f32(0)));
     next = ptx_var_new(k, w->begin);
@@ -8297,31 +8329,31 @@ static void ptxk__flash_compute(ptx_kernel *k, const ptxk__flash *f, const ptxk_
     ptx_end(k);
 }
 
-static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
+static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__flash *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t n, j, h, e;
     ptxk__flash_work w;
     ptxk__flash_mma_state s;
     ptxk__flash_loader l;
-    ptx_val p, at, bar, loads;
+    ptx_val p, at, bar, is_loader;
     memset(&w, 0, sizeof w);
     memset(&s, 0, sizeof s);
     memset(&l, 0, sizeof l);
     ptxk__flash_begin(k, f, &w, 0);
-    s.bars = ptx_ptr_add(k, w.shared, ptx_u32(ptxk__flash_bars_at(f)), 1);
-    at = ptx_mul(k, ptx_as(s.bars, PTX_U32), ptx_u32(f->item / 16));
+    s.bars = ptx_ptr_add(k, w.shared, ptx_u32(ptxk__flash_bars_offset(f)), 1);
+    at = ptx_mul(k, ptx_as(s.bars, PTX_U32), ptx_u32(f->item_bytes / 16));
     s.slots = ptx_sub(k, ptx_as(w.shared, PTX_U32), at);
     s.bar = ptx_var_new(k, ptx_as(s.bars, PTX_U32));
     s.parity = ptx_var_new(k, ptx_u32(0));
-    l.here = ptx_var_new(k, w.begin);
-    l.next = ptx_var_new(k, ptx_u64(0));
-    l.page = ptx_var_new(k, ptx_u32(0));
-    loads = ptx_setp(k, PTX_EQ, w.warp, ptx_u32(PTXK__WARPS));
-    ptx_if(k, loads);
+    l.next_key = ptx_var_new(k, w.begin);
+    l.next_offset = ptx_var_new(k, ptx_u64(0));
+    l.next_page = ptx_var_new(k, ptx_u32(0));
+    is_loader = ptx_setp(k, PTX_EQ, w.warp, ptx_u32(PTXK__WARPS));
+    ptx_if(k, is_loader);
     {
         ptx_comment(k, "the first items, on their way while q is read");
-        for (n = 0; n < 2 * f->ring; n += 32) { /* a lane each: full, empty, full ... */
-            p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring - n));
+        for (n = 0; n < 2 * f->ring_items; n += 32) { /* a lane each: full, empty, full ... */
+            p = ptx_setp(k, PTX_LT, w.lane, ptx_u32(2 * f->ring_items - n));
             at = ptx_and(k, w.lane, ptx_u32(1));
             at = ptx_mad(k, at, ptx_u32(PTXK__WARPS - 1), ptx_u32(1));
             bar = ptx_ptr_add(k, s.bars, w.lane, 8);
@@ -8330,34 +8362,35 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
         }
         if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-        ptxk__flash_loader_set(k, f, &w, &l);
-        ptxk__flash_loader_begin(k, f, &w, &l);
-        (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring - 1) / 2), ptx_u32(1));
+        ptxk__flash_assign_lanes(k, f, &w, &l);
+        ptxk__flash_locate_first_step(k, f, &w, &l);
+        (void)ptx_for(k, ptx_u32(0), ptx_u32((f->ring_items - 1) / 2), ptx_u32(1));
         ptxk__flash_load_step(k, f, &w, &s, &l, 0);
     }
     ptx_end(k);
     ptx_comment(k, "q, staged where the last item of the ring will be");
-    ptxk__flash_mma_q(k, f, &w, &s, ptx_ptr_add(k, w.shared, ptx_u32(f->item * (f->ring - 1)), 1));
-    for (n = 0; n < f->nt; n++) {
+    ptxk__flash_mma_load_q(k, f, &w, &s,
+                           ptx_ptr_add(k, w.shared, ptx_u32(f->item_bytes * (f->ring_items - 1)), 1));
+    for (n = 0; n < f->column_tiles; n++) {
         for (j = 0; j < 2; j++) {
             s.soft[n][j] = ptxk__softmax_new(k);
-            s.limit[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
+            s.rescale_above[n][j] = ptx_var_new(k, ptx_f32(-FLT_MAX));
         }
         for (h = 0; h < ptxk__flash_row_steps(f); h++)
             for (e = 0; e < 4; e++) s.sum[h][n][e] = ptx_var_new(k, ptx_f32(0));
     }
-    ptx_if(k, loads);
+    ptx_if(k, is_loader);
     {
         ptx_comment(k, "the other items, each as soon as its slot is empty");
         if (w.cluster.possible) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
-        ptxk__flash_loader_set(k, f, &w, &l);
+        ptxk__flash_assign_lanes(k, f, &w, &l);
         ptx_loop(k);
         ptxk__flash_load_step(k, f, &w, &s, &l, 1);
         at = ptx_get(k, w.poison);
         at = ptxk_warp_reduce(k, PTX_ADD, at, 1, 32);
         p = ptx_setp(k, PTX_EQ, w.lane, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_F32, ptx_at(s.bars, (int64_t)(16 * f->ring)), at);
+        ptx_st(k, PTX_F32, ptx_at(s.bars, (int64_t)(16 * f->ring_items)), at);
     }
     ptx_else(k);
     ptx_comment(k, "the keys, step by step");
@@ -8365,8 +8398,8 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
     ptx_end(k);
     ptx_comment(k, "the warps through shared memory, then the blocks");
     ptx_bar_sync(k, ptx_imm(0)); /* all warps have finished with the ring */
-    ptx_if(k, ptx_inv(loads));
-    ptxk__flash_mma_stage(k, f, &w, &s);
+    ptx_if(k, ptx_inv(is_loader));
+    ptxk__flash_mma_store_sums(k, f, &w, &s);
     ptx_end(k);
     ptxk__flash_combine_block(k, f, &w);
 }
@@ -8376,7 +8409,7 @@ static void ptxk__flash_tensor(ptx_module *m, const char *site, const ptxk__flas
 PTXK__EMIT(flash_decode) {
     ptxk__flash f;
     ptxk_message why;
-    char name[160], more[4][16] = {"", "", "", ""};
+    char name[160], suffix[4][16] = {"", "", "", ""};
     const ptxk_flash_decode_desc *d = (const ptxk_flash_decode_desc *)desc;
     uint32_t bits;
     ptx_code code = ptxk__flash_form(d, &f, &why);
@@ -8384,22 +8417,22 @@ PTXK__EMIT(flash_decode) {
     ptxk__flash_set_variant(&f, ptx_module_target(m));
     if (d->scale < 0 || d->scale > 0) {
         memcpy(&bits, &d->scale, sizeof bits);
-        (void)snprintf(more[0], sizeof more[0], "_s%08x", bits);
+        (void)snprintf(suffix[0], sizeof suffix[0], "_s%08x", bits);
     }
     if (d->soft_cap > 0) {
         memcpy(&bits, &d->soft_cap, sizeof bits);
-        (void)snprintf(more[1], sizeof more[1], "_c%08x", bits);
+        (void)snprintf(suffix[1], sizeof suffix[1], "_c%08x", bits);
     }
-    if (f.window) (void)snprintf(more[2], sizeof more[2], "_w%u", f.window);
-    if (f.page_size) (void)snprintf(more[3], sizeof more[3], "_p%u", f.page_size);
+    if (f.window) (void)snprintf(suffix[2], sizeof suffix[2], "_w%u", f.window);
+    if (f.page_size) (void)snprintf(suffix[3], sizeof suffix[3], "_p%u", f.page_size);
     (void)snprintf(name, sizeof name, "flash_decode_h%u_kv%u_d%u_%s_q%u%s_%s_a%s%s%s%s%s_f%u", f.heads,
                    f.kv_heads, f.d, ptxk__cache_name(f.cache), f.queries, ptx_type_name(f.q_type),
-                   ptx_type_name(f.out_type), f.fresh_type ? ptx_type_name(f.fresh_type) : "0", more[0],
-                   more[1], more[2], more[3], f.flags);
+                   ptx_type_name(f.out_type), f.append_type ? ptx_type_name(f.append_type) : "0", suffix[0],
+                   suffix[1], suffix[2], suffix[3], f.flags);
     if (f.mma)
-        ptxk__flash_tensor(m, site, &f, name);
+        ptxk__flash_emit_mma(m, site, &f, name);
     else
-        ptxk__flash_scalar(m, site, &f, name);
+        ptxk__flash_emit_scalar(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
@@ -8423,7 +8456,7 @@ typedef struct ptxk__scatter {
 } ptxk__scatter;
 
 static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter *f, ptxk_message *why) {
-    uint32_t wide;
+    uint32_t largest;
     memset(f, 0, sizeof *f);
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: the description is NULL");
@@ -8453,8 +8486,8 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
     f->d = d->head_dim;
     f->page_size = d->page_size;
     f->flags = d->flags;
-    wide = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
-    for (f->n = 16 / wide; f->d % f->n;) f->n /= 2;
+    largest = f->source_bytes > f->cache_bytes ? f->source_bytes : f->cache_bytes;
+    for (f->n = 16 / largest; f->d % f->n;) f->n /= 2;
     if (ptxk__is_byte_cache(f->cache)) f->n = f->cache == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : 16;
     f->vecs = f->d / f->n;
     return PTX_E_NONE;
@@ -8535,19 +8568,19 @@ PTXK__CHECK(kv_scatter) {
                              why);
 }
 
-/* Returns the address of row (head, position) in the cache of a sequence. Sets `there` to false where the
+/* Returns the address of row (head, position) in the cache of a sequence. Sets `exists` to false where the
    position has no page. q8_0: *factors becomes the address of the row's factors. */
-static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
-                                 ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
-                                 ptx_val *there) {
-    ptx_val row, at, page, last, fits, stride;
+static ptx_val ptxk__scatter_row_address(ptx_kernel *k, const ptxk__scatter *f, ptx_val args, ptx_val caches,
+                                         ptx_val *factors, ptx_val sequence, ptx_val head, ptx_val position,
+                                         ptx_val *exists) {
+    ptx_val row, at, page, limit, fits, stride;
     if (!f->page_size) {
         at = ptx_ptr_add(k, caches, sequence, 8);
-        at = ptx_ld_if(k, *there, PTX_U64, ptx_at(at, 0), ptx_u64(0));
+        at = ptx_ld_if(k, *exists, PTX_U64, ptx_at(at, 0), ptx_u64(0));
         at = ptx_ptr(at, PTX_GLOBAL);
         if (f->cache == PTXK_Q8_0) {
             *factors = ptx_ptr_add(k, *factors, sequence, 8);
-            *factors = ptx_ld_if(k, *there, PTX_U64, ptx_at(*factors, 0), ptx_u64(0));
+            *factors = ptx_ld_if(k, *exists, PTX_U64, ptx_at(*factors, 0), ptx_u64(0));
             *factors = ptx_ptr(*factors, PTX_GLOBAL);
         }
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, head_stride)));
@@ -8560,17 +8593,17 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
         return ptx_ptr_add(k, at, row, f->cache_bytes);
     }
     page = ptx_div(k, position, ptx_u32(f->page_size));
-    last = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_pages));
-    fits = ptx_setp(k, PTX_LT, page, last);
-    *there = ptx_and(k, *there, fits);
+    limit = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_pages));
+    fits = ptx_setp(k, PTX_LT, page, limit);
+    *exists = ptx_and(k, *exists, fits);
     page = ptx_cvt(k, PTX_U64, page);
-    page = ptx_mad_wide(k, sequence, last, page);
+    page = ptx_mad_wide(k, sequence, limit, page);
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, block_table));
     at = ptx_ptr_add(k, at, page, 4);
-    page = ptx_ld_if(k, *there, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
-    last = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, pool_pages));
-    fits = ptx_setp(k, PTX_LT, page, last);
-    *there = ptx_and(k, *there, fits);
+    page = ptx_ld_if(k, *exists, PTX_U32, ptx_at(at, 0), ptx_u32(0xffffffffu));
+    limit = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, pool_pages));
+    fits = ptx_setp(k, PTX_LT, page, limit);
+    *exists = ptx_and(k, *exists, fits);
     position = ptx_rem(k, position, ptx_u32(f->page_size));
     row = ptxk__page_row(k, f->kv_heads, f->page_size, (f->flags & PTXK_SCATTER_PAGE_ROWS) != 0, page, head,
                          position);
@@ -8580,8 +8613,8 @@ static ptx_val ptxk__scatter_row(ptx_kernel *k, const ptxk__scatter *f, ptx_val 
 
 /* Quantises f->n elements at `from` and stores them. factor: q8_0: the address of the block's factor; e4m3:
    of the heads' factors, or 0. */
-static void ptxk__scatter_bytes(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
-                                ptx_val factor, ptx_val head) {
+static void ptxk__scatter_quantise(ptx_kernel *k, const ptxk__scatter *f, ptx_val from, ptx_val to,
+                                   ptx_val factor, ptx_val head) {
     uint32_t n = 16 / f->source_bytes, i;
     ptx_val x[PTXK__CACHE_BLOCK] = PTX_ZERO, words[PTXK__CACHE_BLOCK / 4], scale, p;
     if (f->cache == PTXK_Q8_0) {
@@ -8605,13 +8638,13 @@ PTXK__EMIT(kv_scatter) {
     ptxk_message why;
     char name[96], flags[16] = "";
     ptx_kernel *k;
-    ptx_val args, i, vec, row, head, token, which, source, caches, factors, other, there, sequence, position,
+    ptx_val args, i, vec, row, head, token, which, source, caches, factors, temp, exists, sequence, position,
         p, x[8];
-    int bytes;
+    int is_byte_cache;
     ptx_code code = ptxk__scatter_form((const ptxk_kv_scatter_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     if (f.flags) (void)snprintf(flags, sizeof flags, "_f%u", f.flags);
-    bytes = ptxk__is_byte_cache(f.cache);
+    is_byte_cache = ptxk__is_byte_cache(f.cache);
     (void)snprintf(name, sizeof name, "kv_scatter_kv%u_d%u_%s_%s_p%u%s", f.kv_heads, f.d,
                    ptx_type_name(f.source), ptxk__cache_name(f.cache), f.page_size, flags);
     k = ptx_entry_(m, site, name);
@@ -8620,60 +8653,60 @@ PTXK__EMIT(kv_scatter) {
 
     ptx_comment(k, "one thread for each vector of a row: token, head, vector");
     i = ptx_ctaid_x(k);
-    other = ptx_tid_x(k);
-    i = ptx_mad(k, i, ptx_u32(PTXK__SCATTER_THREADS), other);
+    temp = ptx_tid_x(k);
+    i = ptx_mad(k, i, ptx_u32(PTXK__SCATTER_THREADS), temp);
     vec = ptx_rem(k, i, ptx_u32(f.vecs));
     row = ptx_div(k, i, ptx_u32(f.vecs));
     head = ptx_rem(k, row, ptx_u32(f.kv_heads));
     token = ptx_div(k, row, ptx_u32(f.kv_heads));
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, tokens));
-    p = ptx_setp(k, PTX_GE, token, other);
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, tokens));
+    p = ptx_setp(k, PTX_GE, token, temp);
     ptx_guard(k, p);
     ptx_ret(k);
 
     if (f.flags & PTXK_SCATTER_SINGLE) {
         source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
         caches = factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
-        if (bytes) factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
+        if (is_byte_cache) factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
     } else {
         ptx_comment(k, "grid.y: K or V");
         which = ptx_ctaid_y(k);
         p = ptx_setp(k, PTX_EQ, which, ptx_u32(0));
         source = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k));
-        other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
-        source = ptx_selp(k, source, other, p);
+        temp = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v));
+        source = ptx_selp(k, source, temp, p);
         caches = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_caches));
-        other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
-        caches = factors = ptx_selp(k, caches, other, p);
-        if (bytes) {
+        temp = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_caches));
+        caches = factors = ptx_selp(k, caches, temp, p);
+        if (is_byte_cache) {
             factors = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, k_factors));
-            other = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_factors));
-            factors = ptx_selp(k, factors, other, p);
+            temp = ptxk__arg_ptr(k, args, offsetof(ptxk_kv_scatter_args, v_factors));
+            factors = ptx_selp(k, factors, temp, p);
         }
     }
 
     ptx_comment(k, "whose, and where");
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, sequence_step));
-    sequence = ptx_mul(k, token, other);
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, sequence_step));
+    sequence = ptx_mul(k, token, temp);
     sequence = ptxk__optional_u32(k, args, offsetof(ptxk_kv_scatter_args, sequences), token, sequence);
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, position_step));
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, position_step));
     position = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, position));
-    position = ptx_mad(k, token, other, position);
+    position = ptx_mad(k, token, temp, position);
     position = ptxk__optional_u32(k, args, offsetof(ptxk_kv_scatter_args, positions), token, position);
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, batch));
-    there = ptx_setp(k, PTX_LT, sequence, other);
-    other = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_seq));
-    p = ptx_setp(k, PTX_LT, position, other);
-    there = ptx_and(k, there, p);
-    caches = ptxk__scatter_row(k, &f, args, caches, &factors, sequence, head, position, &there);
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, batch));
+    exists = ptx_setp(k, PTX_LT, sequence, temp);
+    temp = ptxk__arg_u32(k, args, offsetof(ptxk_kv_scatter_args, max_seq));
+    p = ptx_setp(k, PTX_LT, position, temp);
+    exists = ptx_and(k, exists, p);
+    caches = ptxk__scatter_row_address(k, &f, args, caches, &factors, sequence, head, position, &exists);
 
-    ptx_if(k, there);
+    ptx_if(k, exists);
     {
         row = ptx_ptr_add(k, source, i, f.n * f.source_bytes);
         caches = ptx_ptr_add(k, caches, vec, f.n * f.cache_bytes);
-        if (bytes) {
+        if (is_byte_cache) {
             if (f.cache == PTXK_Q8_0) factors = ptx_ptr_add(k, factors, vec, 2);
-            ptxk__scatter_bytes(k, &f, row, caches, factors, head);
+            ptxk__scatter_quantise(k, &f, row, caches, factors, head);
         } else if ((uint32_t)f.source != f.cache) {
             ptxk_load_f32(k, f.source, f.n, ptx_with(ptx_at(row, 0), PTX_NC), x);
             ptxk_store_f32(k, (ptx_type)f.cache, f.n, ptx_at(caches, 0), x);
@@ -8705,26 +8738,27 @@ PTXK__LEFT_OUT(kv_scatter)
 #define PTXK__PREFILL_LEN 0x40000000u
 
 typedef struct ptxk__prefill {
-    ptx_type type, out;
+    ptx_type type, out_type;
     uint32_t cache;      /* type of k and v */
-    uint32_t raw;        /* 1: they have 8 bits, are copied to `staged` and converted to a tile of `type` */
+    uint32_t converts;   /* 1: they have 8 bits, are copied to `staged` and converted to a tile of `type` */
     uint32_t kv_bytes;   /* of an element */
     uint32_t factor_row; /* bytes of factors beside each row of k and v; 0: none */
     uint32_t heads, kv_heads, d, flags, window, precision, page_size;
     uint32_t bytes, out_bytes; /* of an element */
     uint32_t rows, warps, m, keys;
-    uint32_t columns; /* tiles of 8 columns of out */
-    uint32_t pairs;   /* steps along d in q . k */
-    uint32_t hold;    /* q stays in registers */
-    uint32_t panels;  /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
+    uint32_t column_tiles;   /* tiles of 8 columns of out */
+    uint32_t qk_steps;       /* steps along d in q . k */
+    uint32_t q_in_registers; /* q stays in registers */
+    uint32_t panels;         /* sm_90a, wgmma: 128-byte panels of a row in shared memory; 0: mma.sync */
     uint32_t cluster; /* wgmma: blocks of a cluster; their heads share k and v: each copies half for both */
     ptxk__tile q, kv, staged;
-    int negative; /* the scale is negative */
-    int plain;    /* no tensor cores: bf16 and f32 before sm_80 run in f32 */
-    float inner;  /* factor of scores before 2^x in tanh; 0: no cap */
-    float outer;  /* factor of scores after that, in base 2 */
-    float most;   /* scores from this on count as infinite: a power of two, so that most * outer is exact */
-    float lift;   /* the largest weight is 2^lift */
+    int scale_is_negative;
+    int no_tensor_cores;  /* bf16 and f32 before sm_80 run in f32 */
+    float tanh_factor;    /* factor of scores before 2^x in tanh; 0: no cap */
+    float score_factor;   /* factor of scores after that, in base 2 */
+    float infinite_score; /* scores from this on count as infinite: a power of two, so that the product with
+                             score_factor is exact */
+    float lift;           /* the largest weight is 2^lift */
 } ptxk__prefill;
 
 /* wgmma: bytes of a tile of so many rows. Below: bytes of all tiles, behind which the mbarriers lie: q, two
@@ -8738,18 +8772,19 @@ static uint32_t ptxk__prefill_stages_end(const ptxk__prefill *f) {
 
 /* Shared memory: q, then the tiles of k and of v. With 8-bit caches one tile serves both; behind it lie the
    bytes of k or v as copied, and their factors. */
-static uint32_t ptxk__prefill_tile_at(const ptxk__prefill *f, int v) {
-    return ptxk__tile_bytes(&f->q) + (v && !f->raw ? ptxk__tile_bytes(&f->kv) : 0);
+static uint32_t ptxk__prefill_tile_offset(const ptxk__prefill *f, int v) {
+    return ptxk__tile_bytes(&f->q) + (v && !f->converts ? ptxk__tile_bytes(&f->kv) : 0);
 }
 
-static uint32_t ptxk__prefill_staged_at(const ptxk__prefill *f) {
+static uint32_t ptxk__prefill_staged_offset(const ptxk__prefill *f) {
     return ptxk__tile_bytes(&f->q) + ptxk__tile_bytes(&f->kv);
 }
 
-static uint32_t ptxk__prefill_bytes(const ptxk__prefill *f) {
+static uint32_t ptxk__prefill_shared_bytes(const ptxk__prefill *f) {
     if (f->panels) return ptxk__prefill_stages_end(f) + 96;
-    return ptxk__prefill_staged_at(f)
-           + (f->raw ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row : ptxk__tile_bytes(&f->kv));
+    return ptxk__prefill_staged_offset(f)
+           + (f->converts ? ptxk__tile_bytes(&f->staged) + f->keys * f->factor_row
+                          : ptxk__tile_bytes(&f->kv));
 }
 
 static uint32_t ptxk__prefill_threads(const ptxk__prefill *f) {
@@ -8782,10 +8817,10 @@ static int ptxk__prefill_fits(ptxk__prefill *f, uint32_t rows, uint32_t keys, ui
     f->m = rows / 16 / f->warps;
     ptxk__tile_form(&f->q, rows, f->d * f->bytes, even, 32 * f->warps);
     ptxk__tile_form(&f->kv, keys, f->d * f->bytes, even, 32 * f->warps);
-    if (f->raw) ptxk__tile_form(&f->staged, keys, f->d, 2, 32 * f->warps);
-    if (f->plain && keys > 16) return 0; /* bounds the length of the code */
+    if (f->converts) ptxk__tile_form(&f->staged, keys, f->d, 2, 32 * f->warps);
+    if (f->no_tensor_cores && keys > 16) return 0; /* bounds the length of the code */
     if (f->page_size && f->page_size % keys) return 0;
-    return (f->m == 1 || f->d <= 128) && ptxk__prefill_bytes(f) <= PTXK__PREFILL_SHARED
+    return (f->m == 1 || f->d <= 128) && ptxk__prefill_shared_bytes(f) <= PTXK__PREFILL_SHARED
            && (f->d + keys) / 2 * f->m <= registers;
 }
 
@@ -8796,7 +8831,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     static const uint32_t rows[] = {128, 128, 128, 128, 64, 64, 64, 32},
                           keys[] = {64, 48, 32, 16, 64, 32, 16, 16};
     uint32_t chip = target & 0xfffu, registers, i;
-    double scale, outer;
+    double scale, score_factor;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_prefill: the description is NULL");
     if (!d->kv_heads || d->kv_heads > 65536)
@@ -8821,8 +8856,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             "flash_prefill: head_dim is %u, with e4m3 must be a multiple of 16, at most 128",
                             d->head_dim);
     f->cache = d->kv_type ? d->kv_type : d->type;
-    f->raw = f->cache != d->type;
-    if (f->raw && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
+    f->converts = f->cache != d->type;
+    if (f->converts && (!ptxk__is_byte_cache(f->cache) || f->bytes == 1))
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: kv_type is %s, must be 0%s",
                             ptxk__value_name_of(f->cache).s,
                             f->bytes == 1 ? " or type, PTX_E4M3" : ", type, PTX_E4M3 or PTXK_Q8_0");
@@ -8860,7 +8895,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
                             (double)d->soft_cap);
 
     f->type = (ptx_type)d->type;
-    f->out = (ptx_type)d->out_type;
+    f->out_type = (ptx_type)d->out_type;
     f->heads = d->heads;
     f->kv_heads = d->kv_heads;
     f->d = d->head_dim;
@@ -8868,7 +8903,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     f->window = d->window;
     f->precision = d->precision;
     f->page_size = d->page_size;
-    f->plain = chip && chip < 80 && f->type != PTX_F16;
+    f->no_tensor_cores = chip && chip < 80 && f->type != PTX_F16;
     /* 128 queries, 32 a warp, halve the reads of K and V from shared memory, where the sums fit: to d 128. */
     registers = (chip && chip < 80) || d->flags & PTXK_PREFILL_TREE ? 144 : 160;
     if (!chip || (chip >= 90 && chip < 100 && !d->window && !(d->soft_cap > 0) && !f->factor_row))
@@ -8877,23 +8912,25 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     i = chip && chip < 80 && d->flags & PTXK_PREFILL_TREE ? 2 : 0; /* masks of more keys would spill */
     while (i < 7 && !ptxk__prefill_fits(f, rows[i], keys[i], registers)) i++;
     if (i == 7) (void)ptxk__prefill_fits(f, rows[7], keys[7], registers);
-    if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->raw))
+    if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->converts))
         ptxk__prefill_form_panels(f);
-    f->columns = f->d / 8;
-    f->pairs = f->q.wide / 2;
-    f->hold = f->m * f->pairs <= 8 && !f->plain;
+    f->column_tiles = f->d / 8;
+    f->qk_steps = f->q.wide / 2;
+    f->q_in_registers = f->m * f->qk_steps <= 8 && !f->no_tensor_cores;
 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
-    f->negative = scale < 0;
-    if (f->negative) scale = -scale;
-    outer = scale * 1.44269504088896340736; /* log2 e: the hardware has ex2 */
-    f->inner = 0;
+    f->scale_is_negative = scale < 0;
+    if (f->scale_is_negative) scale = -scale;
+    score_factor = scale * 1.44269504088896340736; /* log2 e: the hardware has ex2 */
+    f->tanh_factor = 0;
     if (d->soft_cap > 0) {
-        outer = (double)d->soft_cap * 1.44269504088896340736;
-        f->inner = (float)(2 * 1.44269504088896340736 * scale / (double)d->soft_cap);
+        score_factor = (double)d->soft_cap * 1.44269504088896340736;
+        f->tanh_factor = (float)(2 * 1.44269504088896340736 * scale / (double)d->soft_cap);
     }
-    f->outer = (float)outer;
-    for (f->most = 1.2676506002282294e30f /* 2^100 */; (double)f->most * outer > 1e38;) f->most /= 2;
+    f->score_factor = (float)score_factor;
+    for (f->infinite_score = 1.2676506002282294e30f /* 2^100 */;
+         (double)f->infinite_score * score_factor > 1e38;)
+        f->infinite_score /= 2;
     f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__LOW;
     return PTX_E_NONE;
 }
@@ -8901,14 +8938,14 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
 /* Plans the tensor maps of k and v: elements, rows, heads, sequences; paged: elements, positions, heads,
    pages. A copy is a panel of a tile or page. cp.async copies a partial last tile. */
 static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
-    static const size_t at[2][2] = {
+    static const size_t field[2][2] = {
         {offsetof(ptxk_flash_prefill_args, k), offsetof(ptxk_flash_prefill_args, k_batch_stride)},
         {offsetof(ptxk_flash_prefill_args, v), offsetof(ptxk_flash_prefill_args, v_batch_stride)}};
     uint64_t row = (uint64_t)f->d * f->bytes;
     uint32_t i, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS;
     for (plan->maps = 0; plan->maps < 2; plan->maps++) {
         ptx_tensor_map *m = &plan->map[plan->maps];
-        m->address = (uint32_t)at[plan->maps][0];
+        m->address = (uint32_t)field[plan->maps][0];
         m->type = f->type;
         m->rank = 4;
         m->swizzle = 128;
@@ -8929,7 +8966,7 @@ static void ptxk__prefill_plan_maps(const ptxk__prefill *f, ptx_plan *plan) {
         for (i = 1; i < 4; i++) {
             m->stride[i].times = f->bytes;
             m->stride[i].bytes = 8;
-            m->stride[i].field = (uint32_t)(at[plan->maps][1] + 8 * (i % 3)); /* rows, heads, sequences */
+            m->stride[i].field = (uint32_t)(field[plan->maps][1] + 8 * (i % 3)); /* rows, heads, sequences */
         }
     }
 }
@@ -8966,7 +9003,7 @@ PTXK__PLAN(flash_prefill) {
     l->grid[2] = 1;
     l->block[0] = ptxk__prefill_threads(&f);
     l->block[1] = l->block[2] = 1;
-    l->shared_bytes = ptxk__prefill_bytes(&f);
+    l->shared_bytes = ptxk__prefill_shared_bytes(&f);
     if (f.panels && f.cluster > 1) l->cluster[0] = f.cluster, l->cluster[1] = l->cluster[2] = 1;
     queries = shape->q_total ? shape->q_total : (uint64_t)shape->batch * shape->q_len;
     keys = shape->kv_total ? shape->kv_total : (uint64_t)shape->batch * shape->kv_len;
@@ -9083,7 +9120,7 @@ PTXK__CHECK(flash_prefill) {
     s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
                             f.heads, stride + 9);
     s[3] = ptxk__span_written(s[3], 1);
-    s[0].same = f.type == f.out;
+    s[0].same = f.type == f.out_type;
     lse[0] = stride[12], lse[1] = 1, lse[2] = stride[13];
     s[4] = ptxk__span_heads("lse", args->lse, 4, 4, 4, q_batch, args->q_len, f.heads, lse);
     s[4] = ptxk__span_written(s[4], 0);
@@ -9094,13 +9131,13 @@ PTXK__CHECK(flash_prefill) {
                          f.page_size != 0);
     for (i = 0; i < 2; i++) {
         const char *name = i ? "v_factors" : "k_factors";
-        uint64_t at = i ? args->v_factors : args->k_factors, beside[3];
-        beside[0] = stride[3 + 3 * i] / PTXK__CACHE_BLOCK;
-        beside[1] = stride[4 + 3 * i] / PTXK__CACHE_BLOCK;
-        beside[2] = stride[5 + 3 * i] / PTXK__CACHE_BLOCK;
+        uint64_t at = i ? args->v_factors : args->k_factors, factor_stride[3];
+        factor_stride[0] = stride[3 + 3 * i] / PTXK__CACHE_BLOCK;
+        factor_stride[1] = stride[4 + 3 * i] / PTXK__CACHE_BLOCK;
+        factor_stride[2] = stride[5 + 3 * i] / PTXK__CACHE_BLOCK;
         if (f.factor_row && !f.page_size)
             s[8 + i] = ptxk__span_heads(name, at, f.factor_row, 2, 16, kv_batch,
-                                        args->cu_kv ? 1 : args->kv_len, f.kv_heads, beside);
+                                        args->cu_kv ? 1 : args->kv_len, f.kv_heads, factor_stride);
         else
             s[8 + i] = ptxk__span_factors(name, at, f.cache, f.bytes == 1 && !i ? f.heads : f.kv_heads, f.d,
                                           1, f.page_size, args->pool_pages, 0);
@@ -9129,48 +9166,48 @@ typedef struct ptxk__prefill_state {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_COLUMNS][4], most[PTXK__PREFILL_M][2],
         total[PTXK__PREFILL_M][2];
     ptx_val score[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
-    ptx_val held[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
-    ptx_val q, k, v, k_next, v_next;     /* tile readers; _next: the second of two rows that a lane reads */
+    ptx_val q_registers[PTXK__PREFILL_M][8][4]; /* q, where it stays in registers */
+    ptx_val q, k, v, k_next, v_next; /* tile readers; _next: the second of two rows that a lane reads */
     ptxk__tile_copier copier;
     ptx_val args, shared;
-    ptx_val outer;      /* f32: factor of scores, to base 2, times e4m3's factors */
-    ptx_val inner;      /* f32, with a cap: signed factor of scores before 2^x in tanh, times e4m3's factor */
-    ptx_var k_at, v_at; /* source of this thread's next copy; paged: not used */
-    ptx_var at;         /* s32: the first key of the tile */
-    ptx_val end;        /* s32: keys from here on are seen by no query of the block */
-    ptx_val place;      /* panels: shared address for the next copy */
-    ptx_val minus_outer; /* panels: -outer */
+    ptx_val score_factor; /* f32: factor of scores, to base 2, times e4m3's factors */
+    ptx_val tanh_factor;  /* f32, with a cap: signed factor of scores before 2^x in tanh, times e4m3's */
+    ptx_var k_source, v_source; /* source of this thread's next copy; paged: not used */
+    ptx_var tile_key;           /* s32: the first key of the tile */
+    ptx_val end;                /* s32: keys from here on are seen by no query of the block */
+    ptx_val copy_target;        /* panels: shared address for the next copy */
+    ptx_val minus_score_factor; /* panels: -score_factor */
 } ptxk__prefill_state;
 
 /* The address of a row in one of the four tensors. *row_stride: elements from row to row, below 2^32. */
-static ptx_val ptxk__prefill_base(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides, ptx_val ragged,
-                                  ptx_val sequence, ptx_val row, ptx_val head, uint32_t bytes,
-                                  ptx_val *row_stride) {
-    ptx_val at, stride, wide, offset;
+static ptx_val ptxk__prefill_row_address(ptx_kernel *k, ptx_val args, size_t tensor, size_t strides,
+                                         ptx_val ragged, ptx_val sequence, ptx_val row, ptx_val head,
+                                         uint32_t bytes, ptx_val *row_stride) {
+    ptx_val at, stride, x, offset;
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides));
     stride = ptx_selp(k, ptx_u64(0), stride, ragged);
-    wide = ptx_cvt(k, PTX_U64, sequence);
-    offset = ptx_mul(k, wide, stride);
+    x = ptx_cvt(k, PTX_U64, sequence);
+    offset = ptx_mul(k, x, stride);
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides + 8));
     offset = ptx_mad(k, row, stride, offset);
     *row_stride = ptxk__arg_u32(k, args, strides + 8);
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)strides + 16));
-    wide = ptx_cvt(k, PTX_U64, head);
-    offset = ptx_mad(k, wide, stride, offset);
+    x = ptx_cvt(k, PTX_U64, head);
+    offset = ptx_mad(k, x, stride, offset);
     at = ptxk__arg_ptr(k, args, tensor);
     return ptx_ptr_add(k, at, offset, bytes);
 }
 
 /* The rows of a sequence: the first (u64; 0 where lengths are not cumulative) and their number (u32). ragged:
    lengths are cumulative. */
-static ptx_val ptxk__prefill_rows(ptx_kernel *k, ptx_val args, size_t cumulative, ptx_val sequence,
-                                  ptx_val most, ptx_val *ragged, ptx_val *count) {
+static ptx_val ptxk__prefill_sequence_rows(ptx_kernel *k, ptx_val args, size_t cumulative, ptx_val sequence,
+                                           ptx_val fixed_count, ptx_val *ragged, ptx_val *count) {
     ptx_val array = ptxk__arg_ptr(k, args, cumulative), at, begin, end;
     *ragged = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, sequence, 4);
     begin = ptx_ld_if(k, *ragged, PTX_U32, ptx_at(at, 0), ptx_u32(0));
     begin = ptx_uniform(k, begin); /* one address for the whole block */
-    end = ptx_ld_if(k, *ragged, PTX_U32, ptx_at(at, 4), most);
+    end = ptx_ld_if(k, *ragged, PTX_U32, ptx_at(at, 4), fixed_count);
     end = ptx_uniform(k, end);
     *count = ptx_sub(k, end, begin);
     return ptx_cvt(k, PTX_U64, begin);
@@ -9185,7 +9222,7 @@ typedef struct ptxk__prefill_fragment {
 
 static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t n, const ptx_val *x,
                                 ptxk__prefill_fragment *part) {
-    ptx_val whole, p, size;
+    ptx_val finite_x, p, magnitude;
     uint32_t i;
     for (i = 0; i < n; i++) {
         part->x[i] = x[i];
@@ -9194,22 +9231,23 @@ static void ptxk__prefill_split(ptx_kernel *k, const ptxk__prefill *f, uint32_t 
             part->x[i] = ptx_cvt_with(k, PTX_RNA, PTX_TF32, ptx_as(x[i], PTX_F32));
             continue;
         }
-        size = ptx_abs(k, ptx_as(x[i], PTX_F32));
-        p = ptx_setp(k, PTX_EQ, size, ptx_f32(INFINITY));
-        whole = ptx_selp(k, ptx_b32(0), ptx_as(x[i], PTX_B32), p);
-        part->finite[i] = ptx_and(k, whole, ptx_b32(0xffffe000u));
-        part->rest[i] = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(whole, PTX_F32), ptx_as(part->finite[i], PTX_F32));
+        magnitude = ptx_abs(k, ptx_as(x[i], PTX_F32));
+        p = ptx_setp(k, PTX_EQ, magnitude, ptx_f32(INFINITY));
+        finite_x = ptx_selp(k, ptx_b32(0), ptx_as(x[i], PTX_B32), p);
+        part->finite[i] = ptx_and(k, finite_x, ptx_b32(0xffffe000u));
+        part->rest[i] =
+            ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(finite_x, PTX_F32), ptx_as(part->finite[i], PTX_F32));
     }
 }
 
 static void ptxk__prefill_product(ptx_kernel *k, const ptxk__prefill *f, ptx_val d[4],
                                   const ptxk__prefill_fragment *a, const ptxk__prefill_fragment *b,
-                                  uint32_t at) {
+                                  uint32_t b_index) {
     if (f->type == PTX_F32 && f->precision == PTXK_PREFILL_EXACT) {
-        ptxk__tile_mma(k, f->type, d, a->finite, b->rest + at);
-        ptxk__tile_mma(k, f->type, d, a->rest, b->finite + at);
+        ptxk__tile_mma(k, f->type, d, a->finite, b->rest + b_index);
+        ptxk__tile_mma(k, f->type, d, a->rest, b->finite + b_index);
     }
-    ptxk__tile_mma(k, f->type, d, a->x, b->x + at);
+    ptxk__tile_mma(k, f->type, d, a->x, b->x + b_index);
 }
 
 /* Computes the scores q k of the tile. */
@@ -9220,12 +9258,13 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->keys / 8; n++)
             for (e = 0; e < 4; e++) s->score[i][n][e] = zero;
-    for (p = 0; p < f->pairs; p++) {
-        ptx_val q = f->hold ? s->q : ptxk__tile_pair_reader(k, &f->q, s->q, p), keys;
+    for (p = 0; p < f->qk_steps; p++) {
+        ptx_val q = f->q_in_registers ? s->q : ptxk__tile_pair_reader(k, &f->q, s->q, p), keys;
         keys = ptxk__tile_pair_reader(k, &f->kv, s->k, p);
         for (i = 0; i < f->m; i++) {
-            if (!f->hold) ptx_ldmatrix(k, 4, ptx_off(q, ptxk__tile_offset(&f->q, 16 * i, p)), words);
-            ptxk__prefill_split(k, f, 4, f->hold ? s->held[i][p] : words, &a[i]);
+            if (!f->q_in_registers)
+                ptx_ldmatrix(k, 4, ptx_off(q, ptxk__tile_offset(&f->q, 16 * i, p)), words);
+            ptxk__prefill_split(k, f, 4, f->q_in_registers ? s->q_registers[i][p] : words, &a[i]);
         }
         for (n = 0; n < f->keys / 8; n += 2) {
             ptx_ldmatrix(k, 4, ptx_off(keys, ptxk__tile_offset(&f->kv, 8 * n, p)), words);
@@ -9238,21 +9277,21 @@ static void ptxk__prefill_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 
 /* -- flash_prefill: without tensor cores, the same tiles and the same places for sums and scores -- */
 
-static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_scores_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_var sum[PTXK__PREFILL_M][PTXK__PREFILL_TILES][4];
-    ptx_val q[PTXK__PREFILL_M][2][8], x[8], words[4], c, turn, whole, score, at[3];
+    ptx_val q[PTXK__PREFILL_M][2][8], x[8], words[4], c, swizzle, first_chunk, score, at[3];
     uint32_t i, h, n, e, count = 0;
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->keys / 8; n++)
             for (e = 0; e < 4; e++) sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     c = ptx_for(k, ptx_u32(0), ptx_u32(f->kv.chunks), ptx_u32(1));
     {
-        turn = ptx_and(k, c, ptx_u32(f->kv.swap - 1));
-        whole = ptx_sub(k, c, turn);
-        turn = ptx_mul(k, turn, ptx_u32(16));
+        swizzle = ptx_and(k, c, ptx_u32(f->kv.swap - 1));
+        first_chunk = ptx_sub(k, c, swizzle);
+        swizzle = ptx_mul(k, swizzle, ptx_u32(16));
         for (i = 0; i < 3; i++) {
-            at[i] = ptx_xor(k, ptx_as(i == 0 ? s->q : i == 1 ? s->k : s->k_next, PTX_U32), turn);
-            at[i] = ptx_mad(k, whole, ptx_u32(16), at[i]);
+            at[i] = ptx_xor(k, ptx_as(i == 0 ? s->q : i == 1 ? s->k : s->k_next, PTX_U32), swizzle);
+            at[i] = ptx_mad(k, first_chunk, ptx_u32(16), at[i]);
             at[i] = ptx_ptr(at[i], PTX_SHARED);
         }
         for (i = 0; i < f->m; i++) {
@@ -9281,12 +9320,12 @@ static void ptxk__prefill_scores_plain(ptx_kernel *k, const ptxk__prefill *f, pt
             for (e = 0; e < 4; e++) s->score[i][n][e] = ptx_get(k, sum[i][n][e]);
 }
 
-static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_add_values_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val lane = ptx_laneid(k), from, weight[PTXK__PREFILL_M][2], x[2], sum;
     uint32_t i, h, n, e, j, per = f->type == PTX_F32 ? 2 : 1;
     lane = ptx_and(k, lane, ptx_u32(28));
     for (j = 0; j < f->keys; j++) {
-        uint32_t turn = j % 8 / (8 / f->kv.swap) % f->kv.swap;
+        uint32_t swizzle = j % 8 / (8 / f->kv.swap) % f->kv.swap;
         from = ptx_or(k, lane, ptx_u32(j % 8 / 2));
         for (i = 0; i < f->m; i++) {
             for (h = 0; h < 2; h++) {
@@ -9295,9 +9334,9 @@ static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, pt
                 weight[i][h] = ptx_as(weight[i][h], PTX_F32);
             }
         }
-        for (n = 0; n < f->columns; n++) {
-            uint32_t chunk = per == 2 ? (2 * n) ^ (turn & 6) : n ^ turn;
-            ptx_val at = per == 2 && turn & 1 ? s->v_next : s->v;
+        for (n = 0; n < f->column_tiles; n++) {
+            uint32_t chunk = per == 2 ? (2 * n) ^ (swizzle & 6) : n ^ swizzle;
+            ptx_val at = per == 2 && swizzle & 1 ? s->v_next : s->v;
             ptxk_load_f32(k, f->type, 2, ptx_at(at, (int64_t)((j * f->kv.pitch + chunk) * 16)), x);
             for (i = 0; i < f->m; i++) {
                 for (h = 0; h < 2; h++) {
@@ -9314,8 +9353,8 @@ static void ptxk__prefill_values_plain(ptx_kernel *k, const ptxk__prefill *f, pt
 
 /* Reader addresses: q at row g of the warp, k at rows 2 t and 2 t + 1, v at this lane's columns of the first
    8. */
-static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                        ptx_val lane, ptx_val warp) {
+static void ptxk__prefill_set_readers_scalar(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                             ptx_val lane, ptx_val warp) {
     ptx_val g = ptx_shr(k, lane, ptx_u32(2)), t = ptx_and(k, lane, ptx_u32(3)), x, tile, half;
     x = ptx_mad(k, warp, ptx_u32(16 * f->m), g);
     s->q = ptxk__tile_reader(k, &f->q, s->shared, x, ptx_u32(0));
@@ -9324,7 +9363,7 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
     s->k = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
     x = ptx_add(k, x, ptx_u32(1));
     s->k_next = ptxk__tile_reader(k, &f->kv, tile, x, ptx_u32(0));
-    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->converts) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     s->v = s->v_next = ptx_ptr_add(k, tile, t, f->bytes * 2);
     if (f->type != PTX_F32) return;
     half = ptx_and(k, t, ptx_u32(2)); /* where a row's swizzle is odd, a tile's two chunks change places */
@@ -9337,16 +9376,16 @@ static void ptxk__prefill_readers_plain(ptx_kernel *k, const ptxk__prefill *f, p
 
 /* Applies the soft cap and the sign of the scale: tanh(x) = 1 - 2 / (1 + 2^(2 log2(e) x)), right at
    infinities. */
-static void ptxk__prefill_shape_scores(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_apply_cap_and_sign(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     uint32_t i, n, e;
     ptx_val x;
-    if (!f->negative && !(f->inner > 0)) return;
+    if (!f->scale_is_negative && !(f->tanh_factor > 0)) return;
     for (i = 0; i < f->m; i++) {
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 4; e++) {
                 x = s->score[i][n][e];
-                if (f->inner > 0) {
-                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
+                if (f->tanh_factor > 0) {
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->tanh_factor);
                     x = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
                     x = ptx_op2(k, PTX_ADD, PTX_RN, x, ptx_f32(1));
                     x = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, x);
@@ -9372,61 +9411,62 @@ typedef struct ptxk__prefill_block {
 } ptxk__prefill_block;
 
 static void ptxk__prefill_locate_block(ptx_kernel *k, const ptxk__prefill *f, ptx_val args,
-                                       ptxk__prefill_block *q) {
-    ptx_val x, p, tile, most;
+                                       ptxk__prefill_block *block) {
+    ptx_val x, p, tile, max_rows;
     x = ptx_ctaid_x(k);
-    q->head = ptx_rem(k, x, ptx_u32(f->heads));
-    q->sequence = ptx_div(k, x, ptx_u32(f->heads));
-    most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, q_len));
-    q->row = ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q), q->sequence, most,
-                                &q->ragged, &q->q_len);
-    p = ptx_setp(k, PTX_GT, q->q_len, most); /* too many rows: nothing is written */
-    q->q_len = ptx_selp(k, ptx_u32(0), q->q_len, p);
-    x = ptx_add(k, q->q_len, ptx_u32(f->rows - 1));
+    block->head = ptx_rem(k, x, ptx_u32(f->heads));
+    block->sequence = ptx_div(k, x, ptx_u32(f->heads));
+    max_rows = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, q_len));
+    block->row = ptxk__prefill_sequence_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_q),
+                                             block->sequence, max_rows, &block->ragged, &block->q_len);
+    p = ptx_setp(k, PTX_GT, block->q_len, max_rows); /* too many rows: nothing is written */
+    block->q_len = ptx_selp(k, ptx_u32(0), block->q_len, p);
+    x = ptx_add(k, block->q_len, ptx_u32(f->rows - 1));
     x = ptx_div(k, x, ptx_u32(f->rows));
     tile = ptx_ctaid_y(k);
     tile = ptx_add(k, tile, ptx_u32(1));
     p = ptx_setp(k, PTX_LE, tile, x);
     x = ptx_sub(k, x, tile);
-    q->query = ptx_mul(k, x, ptx_u32(f->rows));
-    x = ptx_sub(k, q->q_len, q->query);
+    block->query = ptx_mul(k, x, ptx_u32(f->rows));
+    x = ptx_sub(k, block->q_len, block->query);
     x = ptx_min(k, x, ptx_u32(f->rows));
-    q->rows = ptx_selp(k, x, ptx_u32(0), p);
-    x = ptx_cvt(k, PTX_U64, q->query);
-    q->row = ptx_add(k, q->row, x);
+    block->rows = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_cvt(k, PTX_U64, block->query);
+    block->row = ptx_add(k, block->row, x);
 }
 
 static ptx_val ptxk__prefill_kv_len(ptx_kernel *k, const ptxk__prefill *f, ptx_val args, ptx_val sequence) {
-    ptx_val most = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, kv_len)), ragged, count, p;
-    (void)ptxk__prefill_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, most, &ragged,
-                             &count);
+    ptx_val max_keys = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, kv_len)), ragged, count, p;
+    (void)ptxk__prefill_sequence_rows(k, args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, max_keys,
+                                      &ragged, &count);
     if (f->page_size) {
         ptx_val room = ptxk__arg_u32(k, args, offsetof(ptxk_flash_prefill_args, max_pages));
         room = ptx_min(k, room, ptx_u32(PTXK__PREFILL_LEN / f->page_size));
         room = ptx_mul(k, room, ptx_u32(f->page_size));
-        most = ptx_min(k, most, room);
+        max_keys = ptx_min(k, max_keys, room);
     }
-    p = ptx_setp(k, PTX_GT, count, most);
+    p = ptx_setp(k, PTX_GT, count, max_keys);
     count = ptx_selp(k, ptx_u32(0xffffffffu), count, p);
     return ptx_as(count, PTX_S32);
 }
 
 /* The position among the keys of the block's first query. */
-static ptx_val ptxk__prefill_first(ptx_kernel *k, const ptxk__prefill_block *q) {
-    ptx_val first = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
-    return ptx_add(k, first, ptx_as(q->query, PTX_S32));
+static ptx_val ptxk__prefill_query_position(ptx_kernel *k, const ptxk__prefill_block *block) {
+    ptx_val first = ptx_sub(k, block->kv_len, ptx_as(block->q_len, PTX_S32));
+    return ptx_add(k, first, ptx_as(block->query, PTX_S32));
 }
 
 /* Returns the first key that the block reads and sets s->end; all its queries see keys safe[0] ... safe[1] -
    1. */
-static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_block *q,
-                                   ptxk__prefill_state *s, ptx_val safe[2]) {
+static ptx_val ptxk__prefill_key_range(ptx_kernel *k, const ptxk__prefill *f,
+                                       const ptxk__prefill_block *block, ptxk__prefill_state *s,
+                                       ptx_val safe[2]) {
     ptx_val first, last, at = ptx_s32(0), x;
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
-    first = ptxk__prefill_first(k, q);
-    last = ptx_add(k, first, ptx_as(q->rows, PTX_S32));
+    first = ptxk__prefill_query_position(k, block);
+    last = ptx_add(k, first, ptx_as(block->rows, PTX_S32));
     last = ptx_sub(k, last, ptx_s32(1));
-    s->end = safe[1] = q->kv_len;
+    s->end = safe[1] = block->kv_len;
     if (causal || f->window) {
         int64_t beyond = causal ? 1 : (int64_t)f->window;
         x = ptx_add(k, last, ptx_s32(beyond));
@@ -9441,7 +9481,7 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
         safe[0] = ptx_sub(k, last, ptx_s32((int64_t)f->window - 1));
     }
     if (f->flags & PTXK_PREFILL_TREE) {
-        x = ptx_sub(k, q->kv_len, ptx_as(q->q_len, PTX_S32));
+        x = ptx_sub(k, block->kv_len, ptx_as(block->q_len, PTX_S32));
         safe[1] = ptx_min(k, safe[1], x);
     }
     return at;
@@ -9451,11 +9491,11 @@ static ptx_val ptxk__prefill_range(ptx_kernel *k, const ptxk__prefill *f, const 
    and the number of keys (s32). */
 static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                       ptx_val *first, ptx_val *kv_len) {
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     ptx_val x;
-    ptxk__prefill_locate_block(k, f, s->args, &q);
-    *kv_len = q.kv_len = ptxk__prefill_kv_len(k, f, s->args, q.sequence);
-    *first = ptxk__prefill_first(k, &q);
+    ptxk__prefill_locate_block(k, f, s->args, &block);
+    *kv_len = block.kv_len = ptxk__prefill_kv_len(k, f, s->args, block.sequence);
+    *first = ptxk__prefill_query_position(k, &block);
     x = ptx_tid_x(k);
     x = ptx_shr(k, x, ptx_u32(5));
     x = ptx_mul(k, x, ptx_u32(16 * f->m));
@@ -9466,14 +9506,14 @@ static void ptxk__prefill_mask_limits(ptx_kernel *k, const ptxk__prefill *f, ptx
 }
 
 /* The address of the tree row of the sequence's first query. *words: 32-bit words of a row. */
-static ptx_val ptxk__prefill_tree(ptx_kernel *k, const ptxk__prefill_state *s, const ptxk__prefill_block *q,
-                                  ptx_val *words) {
-    ptx_val most = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
-    x = ptx_cvt(k, PTX_U64, q->query);
-    row = ptx_sub(k, q->row, x);
-    wide = ptx_mul_wide(k, q->sequence, most);
-    row = ptx_selp(k, row, wide, q->ragged);
-    *words = ptxk_div_up(k, most, ptx_u32(32));
+static ptx_val ptxk__prefill_tree_address(ptx_kernel *k, const ptxk__prefill_state *s,
+                                          const ptxk__prefill_block *block, ptx_val *words) {
+    ptx_val max_rows = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, q_len)), row, x, wide;
+    x = ptx_cvt(k, PTX_U64, block->query);
+    row = ptx_sub(k, block->row, x);
+    wide = ptx_mul_wide(k, block->sequence, max_rows);
+    row = ptx_selp(k, row, wide, block->ragged);
+    *words = ptxk_div_up(k, max_rows, ptx_u32(32));
     wide = ptx_cvt(k, PTX_U64, *words);
     row = ptx_mul(k, row, wide);
     x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, tree));
@@ -9502,36 +9542,36 @@ static void ptxk__prefill_tree_bits(ptx_kernel *k, const ptxk__prefill *f, ptx_v
    outside the window, not in the tree. at: the tile's first key. */
 static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val at,
                                ptx_val first, ptx_val kv_len) {
-    ptx_val up, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
+    ptx_val high, low, p, x, row, base = kv_len, tree = {0}, words = {0}, bits[4];
     int causal = (f->flags & PTXK_PREFILL_CAUSAL) != 0;
     uint32_t i, h, n, e;
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     x = ptx_laneid(k);
     x = ptx_and(k, x, ptx_u32(3));
     x = ptx_mul(k, x, ptx_u32(2));
     at = ptx_add(k, at, ptx_as(x, PTX_S32));
     if (f->flags & PTXK_PREFILL_TREE) {
-        ptxk__prefill_locate_block(k, f, s->args, &q);
-        tree = ptxk__prefill_tree(k, s, &q, &words);
-        base = ptx_sub(k, kv_len, ptx_as(q.q_len, PTX_S32));
+        ptxk__prefill_locate_block(k, f, s->args, &block);
+        tree = ptxk__prefill_tree_address(k, s, &block, &words);
+        base = ptx_sub(k, kv_len, ptx_as(block.q_len, PTX_S32));
     }
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
             row = ptx_add(k, first, ptx_s32((int64_t)(16 * i + 8 * h)));
-            up = kv_len;
+            high = kv_len;
             if (causal || f->window) {
                 x = ptx_add(k, row, ptx_s32(causal ? 1 : (int64_t)f->window));
-                up = ptx_min(k, up, x);
+                high = ptx_min(k, high, x);
             }
-            up = ptx_sub(k, up, at);
-            low = up;
+            high = ptx_sub(k, high, at);
+            low = high;
             if (f->window) {
                 low = ptx_sub(k, row, at);
                 low = ptx_sub(k, low, ptx_s32((int64_t)f->window));
             }
             if (f->flags & PTXK_PREFILL_TREE) { /* rows past the last use that one's bits */
                 p = ptx_sub(k, row, base);
-                x = ptx_sub(k, q.q_len, ptx_u32(1));
+                x = ptx_sub(k, block.q_len, ptx_u32(1));
                 x = ptx_min(k, ptx_as(p, PTX_U32), x);
                 x = ptx_mul_wide(k, x, words);
                 p = ptx_sub(k, at, base);
@@ -9540,7 +9580,7 @@ static void ptxk__prefill_mask(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    p = ptx_setp(k, PTX_LE, up, ptx_s32((int64_t)(8 * n + e)));
+                    p = ptx_setp(k, PTX_LE, high, ptx_s32((int64_t)(8 * n + e)));
                     if (f->flags & PTXK_PREFILL_TREE) {
                         x = ptx_and(k, bits[n / 4], ptx_b32(1u << (8 * n + e) % 32));
                         x = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), ptx_u32(0));
@@ -9566,8 +9606,8 @@ static ptx_val ptxk__min_keep_nan(ptx_kernel *k, ptx_val x, double limit) {
     return ptx_selp(k, ptx_f32(limit), x, above);
 }
 
-/* Turns scores into weights 2^(outer (score - maximum) + lift), and rescales the sums to the new maximum.
-   Infinite scores share the weight equally, because all become the largest number. */
+/* Turns scores into weights 2^(score_factor * (score - maximum) + lift), and rescales the sums to the new
+   maximum. Infinite scores share the weight equally, because all become the largest number. */
 static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptx_val old, most, shrink[2], x, total;
     uint32_t i, h, n, e;
@@ -9579,14 +9619,15 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             for (n = 0; n < f->keys / 8; n++) {
                 for (e = 0; e < 2; e++) {
                     ptx_val *score = &s->score[i][n][2 * h + e];
-                    if (!(f->inner > 0)) *score = ptxk__min_keep_nan(k, *score, (double)f->most);
+                    if (!(f->tanh_factor > 0))
+                        *score = ptxk__min_keep_nan(k, *score, (double)f->infinite_score);
                     most = ptx_max(k, most, *score);
                 }
             }
             most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
             ptx_set(k, s->most[i][h], most);
             x = ptx_sub(k, old, most);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->score_factor);
             shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
             total = ptx_get(k, s->total[i][h]);
             total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink[h]);
@@ -9595,10 +9636,10 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
                     ptx_val *score = &s->score[i][n][2 * h + e];
                     *score = ptx_op2(k, PTX_SUB, PTX_RN, *score, most); /* 0 for the largest */
                     if (old_chip) { /* fma would need one of the constants in a register */
-                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, s->outer);
+                        *score = ptx_op2(k, PTX_MUL, PTX_RN, *score, s->score_factor);
                         *score = ptx_op2(k, PTX_ADD, PTX_RN, *score, ptx_f32((double)f->lift));
                     } else {
-                        *score = ptx_fma(k, *score, s->outer, ptx_f32((double)f->lift));
+                        *score = ptx_fma(k, *score, s->score_factor, ptx_f32((double)f->lift));
                     }
                     *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                     total = ptx_op2(k, PTX_ADD, PTX_RN, total, *score);
@@ -9606,7 +9647,7 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             }
             ptx_set(k, s->total[i][h], total);
         }
-        for (n = 0; n < f->columns; n++) {
+        for (n = 0; n < f->column_tiles; n++) {
             for (e = 0; e < 4; e++) {
                 x = ptx_get(k, s->sum[i][n][e]);
                 x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[e / 2]);
@@ -9618,16 +9659,16 @@ static void ptxk__prefill_softmax(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 
 static void ptxk__prefill_add(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, uint32_t i,
                               uint32_t n, const ptxk__prefill_fragment *a, const ptxk__prefill_fragment *b,
-                              uint32_t at) {
+                              uint32_t b_index) {
     ptx_val d[4];
     uint32_t e;
     for (e = 0; e < 4; e++) d[e] = ptx_get(k, s->sum[i][n][e]);
-    ptxk__prefill_product(k, f, d, a, b, at);
+    ptxk__prefill_product(k, f, d, a, b, b_index);
     for (e = 0; e < 4; e++) ptx_set(k, s->sum[i][n][e], d[e]);
 }
 
 /* Adds weights times v. 16-bit types: the weights of 16 keys already have the layout of operand A. */
-static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+static void ptxk__prefill_add_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
     uint32_t i, j, n, e;
@@ -9637,8 +9678,8 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 const ptx_val *pair = &s->score[i][2 * j + e / 2][2 * (e & 1)];
                 a[i].x[e] = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
             }
-        for (n = 0; n < f->columns; n += 2) {
-            uint32_t both = n + 1 < f->columns ? 2 : 1;
+        for (n = 0; n < f->column_tiles; n += 2) {
+            uint32_t both = n + 1 < f->column_tiles ? 2 : 1;
             at = ptxk__tile_pair_address(k, &f->kv, s->v, 16 * j, n / 2);
             ptx_ldmatrix_trans(k, 2 * both, at, words);
             ptxk__prefill_split(k, f, 2 * both, words, &b);
@@ -9648,9 +9689,9 @@ static void ptxk__prefill_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
     }
 }
 
-/* ptxk__prefill_values for tf32. Columns t and t + 4 of A are keys 2 t and 2 t + 1 of 8, whose weights this
-   thread has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
-static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+/* ptxk__prefill_add_values for tf32. Columns t and t + 4 of A are keys 2 t and 2 t + 1 of 8, whose weights
+   this thread has; the rows of B match. ldmatrix cannot transpose words: each lane loads its own two. */
+static void ptxk__prefill_add_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
     ptxk__prefill_fragment a[PTXK__PREFILL_M], b;
     ptx_val words[4], at;
     uint32_t i, j, n, e;
@@ -9660,7 +9701,7 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
             ptxk__prefill_split(k, f, 4, words, &a[i]);
             for (e = 0; e < 4; e++) a[i].x[e] = ptx_as(a[i].x[e], PTX_B32);
         }
-        for (n = 0; n < f->columns; n++) {
+        for (n = 0; n < f->column_tiles; n++) {
             for (e = 0; e < 2; e++) {
                 at = ptxk__tile_pair_reader(k, &f->kv, e ? s->v_next : s->v, n);
                 words[e] = ptx_ld(k, PTX_B32, ptx_at(at, ptxk__tile_offset(&f->kv, 8 * j, n)));
@@ -9672,8 +9713,8 @@ static void ptxk__prefill_values_f32(ptx_kernel *k, const ptxk__prefill *f, ptxk
 }
 
 /* e4m3: the factor of the block's head for k or v, times the power of two that conversions leave out. */
-static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                    int v) {
+static ptx_val ptxk__prefill_head_factor(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                         int v) {
     ptx_val head = ptx_ctaid_x(k), factor;
     head = ptx_rem(k, head, ptx_u32(f->heads));
     head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
@@ -9684,36 +9725,36 @@ static ptx_val ptxk__prefill_factor(ptx_kernel *k, const ptxk__prefill *f, const
     return ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
 }
 
-/* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `left` (s32) rows. row: the
-   number, u64, of elements before the tile's first row; stride: u32, elements from row to row. */
+/* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `rows_left` (s32) rows.
+   row: the number, u64, of elements before the tile's first row; stride: u32, elements from row to row. */
 static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                       int v, ptx_val row, ptx_val stride, ptx_val left) {
+                                       int v, ptx_val row, ptx_val stride, ptx_val rows_left) {
     uint32_t size = f->factor_row % 16 == 0  ? 16
                     : f->factor_row % 8 == 0 ? 8
                     : f->factor_row % 4 == 0 ? 4
                                              : 2,
              e;
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80 && size > 2;
-    ptx_val tid = ptx_tid_x(k), mine, there, from, to, x, valid;
-    mine = ptx_setp(k, PTX_LT, tid, ptx_u32(f->keys));
-    there = ptx_setp(k, PTX_LT, ptx_as(tid, PTX_S32), left);
-    there = ptx_and(k, there, mine);
+    ptx_val tid = ptx_tid_x(k), in_tile, exists, from, to, x, valid;
+    in_tile = ptx_setp(k, PTX_LT, tid, ptx_u32(f->keys));
+    exists = ptx_setp(k, PTX_LT, ptx_as(tid, PTX_S32), rows_left);
+    exists = ptx_and(k, exists, in_tile);
     row = ptx_mad_wide(k, tid, stride, row);
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v_factors)
                            : offsetof(ptxk_flash_prefill_args, k_factors));
     from = ptxk__factors_at(k, from, row);
     to = ptx_ptr_add(k, s->shared, tid, f->factor_row);
-    to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(&f->staged)), 1);
+    to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_offset(f) + ptxk__tile_bytes(&f->staged)), 1);
     for (e = 0; e < f->factor_row; e += async ? size : 2) {
         if (!async) {
-            x = ptx_ld_if(k, there, PTX_U16, ptx_at(from, (int64_t)e), ptx_imm(0));
-            ptx_guard(k, mine);
+            x = ptx_ld_if(k, exists, PTX_U16, ptx_at(from, (int64_t)e), ptx_imm(0));
+            ptx_guard(k, in_tile);
             ptx_st(k, PTX_U16, ptx_at(to, (int64_t)e), x);
             continue;
         }
-        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
-        ptx_guard(k, mine);
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), exists);
+        ptx_guard(k, in_tile);
         if (size == 16)
             ptx_cp_async_16_zfill(k, ptx_off(to, (int64_t)e), ptx_off(from, (int64_t)e), valid);
         else
@@ -9735,7 +9776,7 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
     for (i = 0; i < t->rows / t->pass; i++) {
         from = ptx_ptr_add(k, s->shared, c->to[i % phases], 1);
         ptxk_load16(k, NULL,
-                    ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f)
+                    ptx_at(from, (int64_t)(ptxk__prefill_staged_offset(f)
                                            + i / phases * phases * t->pass * t->pitch * 16)),
                     words);
         row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
@@ -9743,8 +9784,8 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
             chunk = ptx_shr(k, c->chunk, ptx_u32(1));
             chunk = ptx_mad(k, row, ptx_u32(f->factor_row / 2), chunk);
             from = ptx_ptr_add(k, s->shared, chunk, 2);
-            factor =
-                ptx_ld(k, PTX_F16, ptx_at(from, (int64_t)(ptxk__prefill_staged_at(f) + ptxk__tile_bytes(t))));
+            factor = ptx_ld(k, PTX_F16,
+                            ptx_at(from, (int64_t)(ptxk__prefill_staged_offset(f) + ptxk__tile_bytes(t))));
         }
         chunk = ptx_mul(k, c->chunk, ptx_u32(chunks));
         to = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
@@ -9763,7 +9804,7 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
                 ptxk_narrow(k, f->type, 16 / f->bytes, x + e * (16 / f->bytes), out);
             row = e ? ptx_xor(k, to, ptx_u32(16 * e)) : to; /* swizzled in aligned groups of chunks */
             row = ptx_ptr_add(k, s->shared, row, 1);
-            ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_at(f, 0)), out);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(row, (int64_t)ptxk__prefill_tile_offset(f, 0)), out);
         }
     }
     ptx_end(k);
@@ -9773,11 +9814,11 @@ static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const p
    the pool makes the totals NaN. Addresses are computed each time, to save registers. */
 static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
-    ptx_val left, there, fits, page, at, from, to, x, stride;
+    ptx_val rows_left, exists, fits, page, at, from, to, x, stride;
     uint32_t shift = 0, row = f->d * f->kv_bytes, rows_first = f->flags & PTXK_PREFILL_PAGE_ROWS, i;
     while (f->page_size >> shift > 1) shift++;
-    left = ptx_sub(k, s->end, first);
-    there = ptx_setp(k, PTX_GT, left, ptx_s32(0));
+    rows_left = ptx_sub(k, s->end, first);
+    exists = ptx_setp(k, PTX_GT, rows_left, ptx_s32(0));
     x = ptx_ctaid_x(k);
     at = ptx_div(k, x, ptx_u32(f->heads));
     page = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
@@ -9786,12 +9827,12 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     at = ptx_ptr_add(k, at, page, 4);
     page = ptx_shr(k, ptx_as(first, PTX_U32), ptx_u32(shift));
     at = ptx_ptr_add(k, at, page, 4);
-    page = ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), ptx_u32(0));
+    page = ptx_ld_if(k, exists, PTX_U32, ptx_at(at, 0), ptx_u32(0));
     page = ptx_uniform(k, page); /* one address for the whole block */
     at = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
     fits = ptx_setp(k, PTX_LT, page, at);
     page = ptx_selp(k, page, ptx_u32(0), fits);
-    left = ptx_selp(k, left, ptx_s32(0), fits);
+    rows_left = ptx_selp(k, rows_left, ptx_s32(0), fits);
     for (i = 0; i < 2 * f->m && !f->panels; i++) {
         at = ptx_get(k, s->total[i / 2][i % 2]);
         at = ptx_selp(k, at, ptx_f32(NAN), fits);
@@ -9804,17 +9845,19 @@ static void ptxk__prefill_copy_page(ptx_kernel *k, const ptxk__prefill *f, ptxk_
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v) : offsetof(ptxk_flash_prefill_args, k));
     from = ptx_ptr_add(k, from, at, row);
-    to = s->place;
+    to = s->copy_target;
     if (!f->panels)
-        to = ptx_ptr_add(k, s->shared,
-                         ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
+        to = ptx_ptr_add(
+            k, s->shared,
+            ptx_u32(f->converts ? ptxk__prefill_staged_offset(f) : ptxk__prefill_tile_offset(f, v)), 1);
     stride = ptx_mov(k, ptx_u32(rows_first ? f->kv_heads * f->d : f->d));
     if (f->factor_row) {
         at = ptx_mul(k, at, ptx_u64(f->d));
-        ptxk__prefill_copy_factors(k, f, s, v, at, stride, left);
+        ptxk__prefill_copy_factors(k, f, s, v, at, stride, rows_left);
     }
     from = ptxk__tile_copy_source(k, &s->copier, from, stride, f->kv_bytes);
-    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
+    ptxk__tile_copy(k, f->converts ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes,
+                    rows_left);
     if (!f->panels) ptxk__tile_commit(k);
 }
 
@@ -9826,8 +9869,8 @@ static ptx_val ptxk__prefill_keys_offset(ptx_kernel *k, const ptxk__prefill *f, 
     head = ptx_rem(k, x, ptx_u32(f->heads));
     head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
     sequence = ptx_div(k, x, ptx_u32(f->heads));
-    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
-                             &ragged, &count);
+    row = ptxk__prefill_sequence_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence,
+                                      ptx_u32(0), &ragged, &count);
     x = ptx_cvt(k, PTX_U64, ptx_as(first, PTX_U32));
     row = ptx_add(k, row, x);
     stride = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides));
@@ -9845,20 +9888,21 @@ static ptx_val ptxk__prefill_keys_offset(ptx_kernel *k, const ptxk__prefill *f, 
    of v. */
 static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                     ptx_val first) {
-    ptx_var next = v ? s->v_at : s->k_at;
-    ptx_val from, stride, left, row, to = s->shared;
+    ptx_var next = v ? s->v_source : s->k_source;
+    ptx_val from, stride, rows_left, row, to = s->shared;
     if (f->page_size) {
         ptxk__prefill_copy_page(k, f, s, v, first);
         return;
     }
-    left = ptx_sub(k, s->end, first);
+    rows_left = ptx_sub(k, s->end, first);
     from = ptx_get(k, next);
     from = ptx_ptr(from, PTX_GLOBAL);
     if (f->panels)
-        to = s->place;
+        to = s->copy_target;
     else
-        to =
-            ptx_ptr_add(k, to, ptx_u32(f->raw ? ptxk__prefill_staged_at(f) : ptxk__prefill_tile_at(f, v)), 1);
+        to = ptx_ptr_add(
+            k, to, ptx_u32(f->converts ? ptxk__prefill_staged_offset(f) : ptxk__prefill_tile_offset(f, v)),
+            1);
     stride = ptxk__arg_u32(k, s->args, /* loaded each time, to save a register */
                            v ? offsetof(ptxk_flash_prefill_args, v_row_stride)
                              : offsetof(ptxk_flash_prefill_args, k_row_stride));
@@ -9867,65 +9911,68 @@ static void ptxk__prefill_copy_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk_
                                         v ? offsetof(ptxk_flash_prefill_args, v_batch_stride)
                                           : offsetof(ptxk_flash_prefill_args, k_batch_stride),
                                         first);
-        ptxk__prefill_copy_factors(k, f, s, v, row, stride, left);
+        ptxk__prefill_copy_factors(k, f, s, v, row, stride, rows_left);
     }
-    ptxk__tile_copy(k, f->raw ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes, left);
+    ptxk__tile_copy(k, f->converts ? &f->staged : &f->kv, &s->copier, to, from, stride, f->kv_bytes,
+                    rows_left);
     if (!f->panels) ptxk__tile_commit(k);
     from = ptxk__advance_rows(k, from, stride, f->keys, f->kv_bytes);
     ptx_set(k, next, from);
 }
 
-/* Processes the tile of keys at s->at, whose k has arrived. v is copied during the product q k, the next k
-   during the softmax and the product with v. edge: some queries do not see all of the keys. 8-bit: k is
-   already converted; the next k is copied during the product with v. */
-static void ptxk__prefill_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int edge) {
+/* Processes the tile of keys at s->tile_key, whose k has arrived. v is copied during the product q k, the
+   next k during the softmax and the product with v. edge: some queries do not see all of the keys. 8-bit: k
+   is already converted; the next k is copied during the product with v. */
+static void ptxk__prefill_process_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                       int edge) {
     ptx_val at, next, first = ptx_s32(0), kv_len = first;
-    at = ptx_get(k, s->at);
+    at = ptx_get(k, s->tile_key);
     ptxk__prefill_copy_tile(k, f, s, 1, at);
     if (edge) ptxk__prefill_mask_limits(k, f, s, &first, &kv_len);
-    if (f->plain)
-        ptxk__prefill_scores_plain(k, f, s);
+    if (f->no_tensor_cores)
+        ptxk__prefill_scores_scalar(k, f, s);
     else
         ptxk__prefill_scores(k, f, s);
     ptxk__tile_wait(k);
     next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    if (f->raw)
+    if (f->converts)
         ptxk__prefill_convert(k, f, s);
     else
         ptxk__prefill_copy_tile(k, f, s, 0, next);
-    ptxk__prefill_shape_scores(k, f, s);
+    ptxk__prefill_apply_cap_and_sign(k, f, s);
     if (edge) ptxk__prefill_mask(k, f, s, at, first, kv_len);
-    ptx_set(k, s->at, next);
+    ptx_set(k, s->tile_key, next);
     ptxk__prefill_softmax(k, f, s);
-    if (f->raw) {
+    if (f->converts) {
         ptx_bar_sync(k, ptx_imm(0));
         ptxk__prefill_copy_tile(k, f, s, 0, next);
     }
-    if (f->plain)
-        ptxk__prefill_values_plain(k, f, s);
+    if (f->no_tensor_cores)
+        ptxk__prefill_add_values_scalar(k, f, s);
     else if (f->type == PTX_F32)
-        ptxk__prefill_values_f32(k, f, s);
+        ptxk__prefill_add_values_f32(k, f, s);
     else
-        ptxk__prefill_values(k, f, s);
+        ptxk__prefill_add_values(k, f, s);
     ptxk__tile_wait(k);
-    if (!f->raw) return;
+    if (!f->converts) return;
     ptxk__prefill_convert(k, f, s);
     ptx_bar_sync(k, ptx_imm(0));
 }
 
 /* Stores the finished rows: through the shared memory that held the warp's queries, to 16-byte stores. */
-static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
-                                ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
-    uint32_t per = f->out == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
-    uint32_t half = per == 2 ? ptxk__ceil_div(f->columns, 2) : f->columns, first, i, h, n, e;
+static void ptxk__prefill_store_rows(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     ptx_val lane, ptx_val stage, ptx_val out, ptx_val stride, ptx_val rows) {
+    uint32_t per = f->out_type == PTX_F32 ? 2 : 1; /* chunks of a tile of 8 columns */
+    uint32_t pass_columns = per == 2 ? ptxk__ceil_div(f->column_tiles, 2) : f->column_tiles;
+    uint32_t first, i, h, n, e;
     ptxk__tile t;
     ptxk__tile_copier c;
-    ptx_val from, to, chunk, x[4], left, p, g, t4;
+    ptx_val from, to, chunk, x[4], rows_left, p, g, t4;
     g = ptx_shr(k, lane, ptx_u32(2));
     t4 = ptx_and(k, lane, ptx_u32(3));
-    ptxk__tile_form(&t, 16 * f->m, half * per * 16, 2, 32);
+    ptxk__tile_form(&t, 16 * f->m, pass_columns * per * 16, 2, 32);
     ptxk__tile_copier_new(k, &t, lane, &c);
-    left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
+    rows_left = ptx_sub(k, rows, ptx_as(c.row, PTX_S32));
     from = ptxk__tile_copy_source(k, &c, out, stride, f->out_bytes);
     if (per == 2) {
         chunk = ptx_shr(k, t4, ptx_u32(1));
@@ -9936,8 +9983,8 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         to = ptxk__tile_reader(k, &t, stage, g, ptx_u32(0));
         to = ptx_ptr_add(k, to, t4, 4);
     }
-    for (first = 0; first < f->columns; first += half) {
-        uint32_t columns = f->columns - first < half ? f->columns - first : half;
+    for (first = 0; first < f->column_tiles; first += pass_columns) {
+        uint32_t columns = f->column_tiles - first < pass_columns ? f->column_tiles - first : pass_columns;
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (n = 0; n < columns; n++) {
             uint32_t pair = per == 2 ? n : n / 2;
@@ -9949,46 +9996,48 @@ static void ptxk__prefill_store(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
             for (i = 0; i < f->m; i++) {
                 for (h = 0; h < 2; h++) {
                     for (e = 0; e < 2; e++) x[e] = ptx_get(k, s->sum[i][first + n][2 * h + e]);
-                    ptxk_store_f32(k, f->out, 2, ptx_at(at, ptxk__tile_offset(&t, 16 * i + 8 * h, pair)), x);
+                    ptxk_store_f32(k, f->out_type, 2, ptx_at(at, ptxk__tile_offset(&t, 16 * i + 8 * h, pair)),
+                                   x);
                 }
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         for (i = 0; i < t.rows / t.pass; i++) {
-            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__tile_phases(&t)], 1), here = from;
-            uint32_t on = i - i % ptxk__tile_phases(&t);
-            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(i * t.pass)));
+            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__tile_phases(&t)], 1), address = from;
+            uint32_t phase_start = i - i % ptxk__tile_phases(&t);
+            p = ptx_setp(k, PTX_GT, rows_left, ptx_s32((int64_t)(i * t.pass)));
             if (t.pass * t.wide < t.threads) p = ptx_and(k, p, c.busy);
             if (columns * per < t.wide) {
                 chunk = ptx_setp(k, PTX_LT, c.chunk, ptx_u32(columns * per));
                 p = ptx_and(k, p, chunk);
             }
-            if (i) here = ptxk__advance_rows(k, from, stride, i * t.pass, f->out_bytes);
-            ptxk_load16(k, &p, ptx_at(at, (int64_t)(on * t.pass * t.pitch * 16)), x);
+            if (i) address = ptxk__advance_rows(k, from, stride, i * t.pass, f->out_bytes);
+            ptxk_load16(k, &p, ptx_at(at, (int64_t)(phase_start * t.pass * t.pitch * 16)), x);
             ptx_guard(k, p);
-            ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)(first * per * 16)), x);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(address, (int64_t)(first * per * 16)), x);
         }
     }
 }
 
 /* wgmma's form: rows whose offset reaches this size, or whose scores count as infinite, have the maximum
-   subtracted first: see ptxk__prefill_weigh. */
-#define PTXK__PREFILL_FAR 1024.0
+   subtracted first: see ptxk__prefill_compute_weights. */
+#define PTXK__PREFILL_COARSE_OFFSET 1024.0
 
-/* The offset of a row's scores, lift - outer * most. bare: without lift, but with the weights' rounding. */
+/* The offset of a row's scores, lift - score_factor * most. without_lift: without that term, but with the
+   weights' rounding. */
 static ptx_val ptxk__prefill_offset(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                    ptx_val most, int bare) {
-    ptx_val x = ptx_fma(k, most, s->minus_outer, ptx_f32((double)f->lift)), bare_offset, p;
-    if (!bare) return x;
-    bare_offset = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_outer);
+                                    ptx_val most, int without_lift) {
+    ptx_val x = ptx_fma(k, most, s->minus_score_factor, ptx_f32((double)f->lift)), coarse_offset, p;
+    if (!without_lift) return x;
+    coarse_offset = ptx_op2(k, PTX_MUL, PTX_RN, most, s->minus_score_factor);
     most = ptx_abs(k, x);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_FAR));
+    p = ptx_setp(k, PTX_GE, most, ptx_f32(PTXK__PREFILL_COARSE_OFFSET));
     x = ptx_op2(k, PTX_SUB, PTX_RN, x, ptx_f32((double)f->lift));
-    return ptx_selp(k, bare_offset, x, p);
+    return ptx_selp(k, coarse_offset, x, p);
 }
 
 /* The sink of a head, in base 2. */
-static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
+static ptx_val ptxk__prefill_load_sink(ptx_kernel *k, const ptxk__prefill_state *s, ptx_val head) {
     ptx_val x = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, sinks));
     x = ptx_ptr_add(k, x, head, 4);
     x = ptx_ld(k, PTX_F32, ptx_at(x, 0));
@@ -9998,13 +10047,13 @@ static ptx_val ptxk__prefill_sink(ptx_kernel *k, const ptxk__prefill_state *s, p
 /* Divides the sums by their totals, and writes the log-sum-exp. rows: s32, of the warp. */
 static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
                                  ptx_val head, ptx_val lse, ptx_val rows) {
-    ptx_val total, inverse, x, p, at, row, own, v_factor = {0}, sink = {0};
+    ptx_val total, inverse, x, p, at, row, writes_lse, v_factor = {0}, sink = {0};
     uint32_t i, h, n, e, has_sink = f->flags & PTXK_PREFILL_SINK;
     const double largest = f->lift > 8 ? 32768.0 : f->lift > 0 ? 256.0 : 1 / 4294967296.0; /* 2^lift */
-    if (has_sink) sink = ptxk__prefill_sink(k, s, head);
-    if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_factor(k, f, s, 1);
-    own = ptx_and(k, lane, ptx_u32(3));
-    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
+    if (has_sink) sink = ptxk__prefill_load_sink(k, s, head);
+    if (f->cache == PTX_E4M3) v_factor = ptxk__prefill_head_factor(k, f, s, 1);
+    writes_lse = ptx_and(k, lane, ptx_u32(3));
+    writes_lse = ptx_setp(k, PTX_EQ, writes_lse, ptx_u32(0));
     lane = ptx_shr(k, lane, ptx_u32(2));
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
@@ -10012,7 +10061,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             total = ptxk_warp_reduce(k, PTX_ADD, total, 1, 4);
             if (has_sink) { /* a sink far above all scores makes the total infinite */
                 x = ptx_get(k, s->most[i][h]);
-                x = ptx_fma(k, x, f->panels ? s->minus_outer : ptx_neg(k, s->outer), sink);
+                x = ptx_fma(k, x, f->panels ? s->minus_score_factor : ptx_neg(k, s->score_factor), sink);
                 x = ptx_ex2(k, x);
                 total = ptx_fma(k, x, ptx_f32(largest), total);
             }
@@ -10020,7 +10069,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
             inverse = ptx_op1(k, PTX_RCP, PTX_APPROX | PTX_FTZ, total);
             inverse = ptx_selp(k, ptx_f32(0), inverse, p);
             if (f->cache == PTX_E4M3) inverse = ptx_op2(k, PTX_MUL, PTX_RN, inverse, v_factor);
-            for (n = 0; n < f->columns; n++) {
+            for (n = 0; n < f->column_tiles; n++) {
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     x = ptx_get(k, s->sum[i][n][e]);
                     x = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
@@ -10035,22 +10084,22 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
                 row = ptxk__prefill_offset(k, f, s, inverse, 1);
                 x = ptx_op2(k, PTX_SUB, PTX_RN, x, row);
             } else {
-                x = ptx_fma(k, inverse, s->outer, x);
+                x = ptx_fma(k, inverse, s->score_factor, x);
             }
             if (has_sink) {
                 p = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
                 x = ptx_selp(k, sink, x, p);
             }
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.69314718055994530942));
-            if (!(f->inner > 0)) {
-                p = ptx_setp(k, PTX_GE, inverse, ptx_f32((double)f->most));
+            if (!(f->tanh_factor > 0)) {
+                p = ptx_setp(k, PTX_GE, inverse, ptx_f32((double)f->infinite_score));
                 inverse = ptx_selp(k, ptx_f32(INFINITY), x, p);
                 p = ptx_setp(k, PTX_ISNAN, x, x);
                 x = ptx_selp(k, x, inverse, p);
             }
             row = ptx_add(k, lane, ptx_u32(16 * i + 8 * h));
             p = ptx_setp(k, PTX_LT, ptx_as(row, PTX_S32), rows);
-            p = ptx_and(k, p, own);
+            p = ptx_and(k, p, writes_lse);
             at = ptx_ptr_add(k, lse, row, 4);
             ptx_guard(k, p);
             ptx_st(k, PTX_F32, ptx_at(at, 0), x);
@@ -10061,7 +10110,7 @@ static void ptxk__prefill_finish(ptx_kernel *k, const ptxk__prefill *f, ptxk__pr
 /* Whether all queries of the block see all keys of the tile. */
 static ptx_val ptxk__prefill_is_unmasked(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
                                          const ptx_val safe[2]) {
-    ptx_val at = ptx_get(k, s->at), end = ptx_add(k, at, ptx_s32((int64_t)f->keys)), p, x;
+    ptx_val at = ptx_get(k, s->tile_key), end = ptx_add(k, at, ptx_s32((int64_t)f->keys)), p, x;
     p = ptx_setp(k, PTX_LE, end, safe[1]);
     if (f->window) {
         x = ptx_setp(k, PTX_GE, at, safe[0]);
@@ -10076,40 +10125,41 @@ static void ptxk__prefill_loop(ptx_kernel *k, const ptxk__prefill *f, ptxk__pref
     ptx_val at, p;
     ptx_loop(k);
     {
-        at = ptx_get(k, s->at);
+        at = ptx_get(k, s->tile_key);
         p = ptx_setp(k, PTX_LT, at, s->end);
         ptx_while(k, p);
         p = ptxk__prefill_is_unmasked(k, f, s, safe);
         ptx_if(k, p);
         {
             ptx_loop(k);
-            ptxk__prefill_tile(k, f, s, 0);
+            ptxk__prefill_process_tile(k, f, s, 0);
             p = ptxk__prefill_is_unmasked(k, f, s, safe);
             ptx_while(k, p);
             ptx_end(k);
         }
         ptx_else(k);
-        ptxk__prefill_tile(k, f, s, 1);
+        ptxk__prefill_process_tile(k, f, s, 1);
         ptx_end(k);
     }
     ptx_end(k);
 }
 
 /* The address of this thread's first chunk of the keys from `begin` on, in k or in v. */
-static ptx_val ptxk__prefill_keys_at(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                     size_t tensor, size_t strides, ptx_val begin) {
+static ptx_val ptxk__prefill_keys_address(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                          size_t tensor, size_t strides, ptx_val begin) {
     ptx_val x, head, sequence, row, ragged, count, stride;
     x = ptx_ctaid_x(k);
     head = ptx_rem(k, x, ptx_u32(f->heads));
     head = ptx_div(k, head, ptx_u32(f->heads / f->kv_heads));
     sequence = ptx_div(k, x, ptx_u32(f->heads));
-    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence, ptx_u32(0),
-                             &ragged, &count);
+    row = ptxk__prefill_sequence_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), sequence,
+                                      ptx_u32(0), &ragged, &count);
     if (f->window || f->panels) {
         x = ptx_cvt(k, PTX_U64, ptx_as(begin, PTX_U32));
         row = ptx_add(k, row, x);
     }
-    x = ptxk__prefill_base(k, s->args, tensor, strides, ragged, sequence, row, head, f->kv_bytes, &stride);
+    x = ptxk__prefill_row_address(k, s->args, tensor, strides, ragged, sequence, row, head, f->kv_bytes,
+                                  &stride);
     return ptxk__tile_copy_source(k, &s->copier, x, stride, f->kv_bytes);
 }
 
@@ -10124,14 +10174,14 @@ static ptx_val ptxk__prefill_v_reader(ptx_kernel *k, const ptxk__prefill *f, ptx
     return ptx_ptr_add(k, half, word, 4);
 }
 
-static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, ptx_val lane,
-                                  ptx_val warp) {
+static void ptxk__prefill_set_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                      ptx_val lane, ptx_val warp) {
     ptx_val row, half, tile, x;
     tile = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
     ptxk__lane_columns(k, lane, &row, &half);
     s->k = s->k_next = ptxk__tile_reader(k, &f->kv, tile, row, half);
     ptxk__lane_rows(k, lane, &row, &half);
-    if (!f->raw) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
+    if (!f->converts) tile = ptx_ptr_add(k, tile, ptx_u32(ptxk__tile_bytes(&f->kv)), 1);
     if (f->type == PTX_F32) {
         s->v = ptxk__prefill_v_reader(k, f, tile, lane, 0);
         s->v_next = ptxk__prefill_v_reader(k, f, tile, lane, 1);
@@ -10145,60 +10195,60 @@ static void ptxk__prefill_readers(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 
 /* Writes the rows of this warp, staged in the shared memory of its own queries; with panels, in that of the
    warpgroup's queries, which are no longer read; e4m3: in that of v before its transposition. */
-static void ptxk__prefill_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
-    ptx_val lane, warp, x, row, rows, here, base, stride, shared;
-    ptxk__prefill_block q;
+static void ptxk__prefill_write_output(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s) {
+    ptx_val lane, warp, x, row, rows, lse, base, stride, shared;
+    ptxk__prefill_block block;
     ptx_comment(k, "out, through the place of the warp's own queries");
     lane = ptx_laneid(k);
     warp = ptx_tid_x(k);
     warp = ptx_shr(k, warp, ptx_u32(5));
-    ptxk__prefill_locate_block(k, f, s->args, &q);
+    ptxk__prefill_locate_block(k, f, s->args, &block);
     x = ptx_mul(k, warp, ptx_u32(16 * f->m));
     row = ptx_cvt(k, PTX_U64, x);
-    q.row = ptx_add(k, q.row, row);
-    rows = ptx_sub(k, ptx_as(q.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
-    here = row;                                                     /* used for lse only */
+    block.row = ptx_add(k, block.row, row);
+    rows = ptx_sub(k, ptx_as(block.rows, PTX_S32), ptx_as(x, PTX_S32)); /* of this warp; may be 0 */
+    lse = row; /* an address with PTXK_PREFILL_LSE, else not used */
     if (f->flags & PTXK_PREFILL_LSE) {
         base = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, lse));
         stride =
             ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_batch_stride)));
-        stride = ptx_selp(k, ptx_u64(0), stride, q.ragged);
-        row = ptx_cvt(k, PTX_U64, q.sequence);
-        row = ptx_mad(k, row, stride, q.row);
+        stride = ptx_selp(k, ptx_u64(0), stride, block.ragged);
+        row = ptx_cvt(k, PTX_U64, block.sequence);
+        row = ptx_mad(k, row, stride, block.row);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)offsetof(ptxk_flash_prefill_args, lse_head_stride)));
-        here = ptx_cvt(k, PTX_U64, q.head);
-        row = ptx_mad(k, here, stride, row);
-        here = ptx_ptr_add(k, base, row, 4);
+        lse = ptx_cvt(k, PTX_U64, block.head);
+        row = ptx_mad(k, lse, stride, row);
+        lse = ptx_ptr_add(k, base, row, 4);
     }
-    ptxk__prefill_finish(k, f, s, lane, q.head, here, rows);
-    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, out),
-                              offsetof(ptxk_flash_prefill_args, out_batch_stride), q.ragged, q.sequence,
-                              q.row, q.head, f->out_bytes, &stride);
+    ptxk__prefill_finish(k, f, s, lane, block.head, lse, rows);
+    base = ptxk__prefill_row_address(k, s->args, offsetof(ptxk_flash_prefill_args, out),
+                                     offsetof(ptxk_flash_prefill_args, out_batch_stride), block.ragged,
+                                     block.sequence, block.row, block.head, f->out_bytes, &stride);
     if (f->bytes == 1)
         x = ptx_mad(k, warp, ptx_u32(4096), ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)));
     else
         x = ptx_mul(k, warp,
                     ptx_u32(f->panels ? ptxk__prefill_panel_bytes(f, 16) : 16 * f->m * f->q.pitch * 16));
     shared = ptx_ptr_add(k, s->shared, x, 1);
-    ptxk__prefill_store(k, f, s, lane, shared, base, stride, rows);
+    ptxk__prefill_store_rows(k, f, s, lane, shared, base, stride, rows);
 }
 
 /* Panels: sets the factors of scores; e4m3: times the factor of the head. */
-static void ptxk__prefill_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                 ptx_val head) {
+static void ptxk__prefill_set_scales(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                     ptx_val head) {
     ptx_val x;
-    s->inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
-    s->outer = ptx_f32((double)f->outer);
-    s->minus_outer = ptx_f32(-(double)f->outer);
+    s->tanh_factor = ptx_f32(f->scale_is_negative ? -(double)f->tanh_factor : f->tanh_factor);
+    s->score_factor = ptx_f32((double)f->score_factor);
+    s->minus_score_factor = ptx_f32(-(double)f->score_factor);
     if (f->bytes > 1) return;
     x = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_prefill_args, k_factors), head);
-    if (f->inner > 0) {
-        s->inner = ptx_op2(k, PTX_MUL, PTX_RN, x, s->inner);
+    if (f->tanh_factor > 0) {
+        s->tanh_factor = ptx_op2(k, PTX_MUL, PTX_RN, x, s->tanh_factor);
         return;
     }
-    s->outer = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
-    s->minus_outer = ptx_neg(k, s->outer);
+    s->score_factor = ptx_op2(k, PTX_MUL, PTX_RN, x, s->score_factor);
+    s->minus_score_factor = ptx_neg(k, s->score_factor);
 }
 
 /* Starts with empty sums. Where `bad` holds, the totals are NaN. */
@@ -10208,10 +10258,11 @@ static void ptxk__prefill_start_sums(ptx_kernel *k, const ptxk__prefill *f, ptxk
     uint32_t i, h, n, e;
     for (i = 0; i < f->m; i++) {
         for (h = 0; h < 2; h++) {
-            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->most)); /* a score of -inf then has weight 0 */
+            /* A score of -inf then has weight 0. */
+            s->most[i][h] = ptx_var_new(k, ptx_f32(-(double)f->infinite_score));
             s->total[i][h] = ptx_var_new(k, x);
         }
-        for (n = 0; n < f->columns; n++)
+        for (n = 0; n < f->column_tiles; n++)
             for (e = 0; e < 4; e++) s->sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     }
 }
@@ -10220,7 +10271,7 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     ptx_kernel *k = ptx_entry_(m, site, name);
     uint32_t i, n;
     ptxk__prefill_state s;
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     ptxk__tile_copier copier;
     ptx_val args, shared, tid, lane, warp, p, begin, base, stride, row, safe[2];
 
@@ -10232,62 +10283,62 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     warp = ptx_shr(k, tid, ptx_u32(5));
-    ptxk__prefill_locate_block(k, f, args, &q);
-    p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    ptxk__prefill_locate_block(k, f, args, &block);
+    p = ptx_setp(k, PTX_EQ, block.rows, ptx_u32(0));
     ptx_guard(k, p);
     ptx_ret(k);
-    q.kv_len = ptxk__prefill_kv_len(k, f, args, q.sequence);
-    begin = ptxk__prefill_range(k, f, &q, &s, safe);
+    block.kv_len = ptxk__prefill_kv_len(k, f, args, block.sequence);
+    begin = ptxk__prefill_key_range(k, f, &block, &s, safe);
     if (f->page_size || f->factor_row) begin = ptx_mov(k, begin);
 
     ptx_comment(k, "q");
-    base = ptxk__prefill_base(k, args, offsetof(ptxk_flash_prefill_args, q),
-                              offsetof(ptxk_flash_prefill_args, q_batch_stride), q.ragged, q.sequence, q.row,
-                              q.head, f->bytes, &stride);
+    base = ptxk__prefill_row_address(k, args, offsetof(ptxk_flash_prefill_args, q),
+                                     offsetof(ptxk_flash_prefill_args, q_batch_stride), block.ragged,
+                                     block.sequence, block.row, block.head, f->bytes, &stride);
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
-    ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(q.rows, PTX_S32));
-    ptxk__tile_copier_new(k, f->raw ? &f->staged : &f->kv, tid, &s.copier);
-    s.outer = ptx_f32((double)f->outer);
-    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    ptxk__tile_copy(k, &f->q, &copier, shared, base, stride, f->bytes, ptx_as(block.rows, PTX_S32));
+    ptxk__tile_copier_new(k, f->converts ? &f->staged : &f->kv, tid, &s.copier);
+    s.score_factor = ptx_f32((double)f->score_factor);
+    s.tanh_factor = ptx_f32(f->scale_is_negative ? -(double)f->tanh_factor : f->tanh_factor);
     if (f->cache == PTX_E4M3) {
-        base = ptxk__prefill_factor(k, f, &s, 0);
-        if (f->inner > 0)
-            s.inner = ptx_mul(k, base, s.inner);
+        base = ptxk__prefill_head_factor(k, f, &s, 0);
+        if (f->tanh_factor > 0)
+            s.tanh_factor = ptx_mul(k, base, s.tanh_factor);
         else
-            s.outer = ptx_mul(k, base, s.outer);
+            s.score_factor = ptx_mul(k, base, s.score_factor);
     }
-    if (f->plain)
-        ptxk__prefill_readers_plain(k, f, &s, lane, warp);
+    if (f->no_tensor_cores)
+        ptxk__prefill_set_readers_scalar(k, f, &s, lane, warp);
     else
-        ptxk__prefill_readers(k, f, &s, lane, warp);
-    s.at = ptx_var_new(k, begin);
+        ptxk__prefill_set_readers(k, f, &s, lane, warp);
+    s.tile_key = ptx_var_new(k, begin);
     if (!f->page_size) {
-        base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
-                                     offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
-        s.v_at = ptx_var_new(k, base);
-        base = ptxk__prefill_keys_at(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
-                                     offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
-        s.k_at = ptx_var_new(k, base);
+        base = ptxk__prefill_keys_address(k, f, &s, offsetof(ptxk_flash_prefill_args, v),
+                                          offsetof(ptxk_flash_prefill_args, v_batch_stride), begin);
+        s.v_source = ptx_var_new(k, base);
+        base = ptxk__prefill_keys_address(k, f, &s, offsetof(ptxk_flash_prefill_args, k),
+                                          offsetof(ptxk_flash_prefill_args, k_batch_stride), begin);
+        s.k_source = ptx_var_new(k, base);
     }
     if (!f->page_size) ptxk__prefill_copy_tile(k, f, &s, 0, begin);
-    p = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
+    p = ptx_setp(k, PTX_LT, block.kv_len, ptx_s32(0));
     ptxk__prefill_start_sums(k, f, &s, p);
     if (f->page_size) ptxk__prefill_copy_page(k, f, &s, 0, begin);
     ptxk__tile_wait(k);
-    if (f->raw) {
+    if (f->converts) {
         ptxk__prefill_convert(k, f, &s);
         ptx_bar_sync(k, ptx_imm(0));
     }
-    for (i = 0; i < f->m && f->hold; i++) {
-        for (n = 0; n < f->pairs; n++) {
+    for (i = 0; i < f->m && f->q_in_registers; i++) {
+        for (n = 0; n < f->qk_steps; n++) {
             row = ptxk__tile_pair_address(k, &f->q, s.q, 16 * i, n);
-            ptx_ldmatrix(k, 4, row, s.held[i][n]);
+            ptx_ldmatrix(k, 4, row, s.q_registers[i][n]);
         }
     }
     ptxk__prefill_loop(k, f, &s, safe);
 
-    ptxk__prefill_output(k, f, &s);
+    ptxk__prefill_write_output(k, f, &s);
     ptx_ret(k);
 }
 
@@ -10310,39 +10361,39 @@ static void ptxk__prefill_emit(ptx_module *m, const char *site, const ptxk__pref
 typedef struct ptxk__prefill_stage {
     ptx_val k, v, bars; /* shared addresses; bars: full k, full v, empty k, empty v */
     ptx_val parity;     /* of full */
-    ptx_val odd;        /* the stage's number */
+    ptx_val index;      /* the stage's number */
 } ptxk__prefill_stage;
 
 static ptxk__prefill_stage ptxk__prefill_stage_of(ptx_kernel *k, const ptxk__prefill *f,
                                                   const ptxk__prefill_state *s, ptx_val tile) {
     ptxk__prefill_stage g;
-    ptx_val odd = g.odd = ptx_and(k, tile, ptx_u32(1));
+    ptx_val index = g.index = ptx_and(k, tile, ptx_u32(1));
     g.parity = ptx_bfe(k, tile, ptx_u32(1), ptx_u32(1));
-    g.k = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, 2 * f->keys));
+    g.k = ptx_ptr_add(k, s->shared, index, ptxk__prefill_panel_bytes(f, 2 * f->keys));
     g.k = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->rows));
     g.v = ptx_off(g.k, (int64_t)ptxk__prefill_panel_bytes(f, f->keys));
-    g.bars = ptx_ptr_add(k, s->shared, odd, 32);
+    g.bars = ptx_ptr_add(k, s->shared, index, 32);
     g.bars = ptx_off(g.bars, (int64_t)ptxk__prefill_stages_end(f));
     return g;
 }
 
 /* e4m3: where v of a tile is copied to before its transposition, and the full mbarrier of that copy. */
-static ptx_val ptxk__prefill_raw(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                 ptx_val tile, ptx_val *full) {
-    ptx_val odd = ptx_and(k, tile, ptx_u32(1)), at;
-    at = ptx_ptr_add(k, s->shared, odd, 8);
+static ptx_val ptxk__prefill_staged_v(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                      ptx_val tile, ptx_val *full) {
+    ptx_val index = ptx_and(k, tile, ptx_u32(1)), at;
+    at = ptx_ptr_add(k, s->shared, index, 8);
     *full = ptx_off(at, (int64_t)ptxk__prefill_stages_end(f) + 72);
-    at = ptx_ptr_add(k, s->shared, odd, ptxk__prefill_panel_bytes(f, f->keys));
+    at = ptx_ptr_add(k, s->shared, index, ptxk__prefill_panel_bytes(f, f->keys));
     return ptx_ptr_add(k, at, ptx_u32(ptxk__prefill_panel_bytes(f, f->rows + 4 * f->keys)), 1);
 }
 
-/* Copies k or v of the tile at `first` to s->place. Pages may be smaller than a tile. */
+/* Copies k or v of the tile at `first` to s->copy_target. Pages may be smaller than a tile. */
 static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s, int v,
                                       ptx_val first) {
-    ptx_val place = s->place;
+    ptx_val target = s->copy_target;
     uint32_t i;
     for (i = 0; i < f->keys; i += f->kv.rows) {
-        s->place = ptx_off(place, (int64_t)(i * 128));
+        s->copy_target = ptx_off(target, (int64_t)(i * 128));
         if (i) first = ptx_add(k, first, ptx_s32((int64_t)f->kv.rows));
         ptxk__prefill_copy_tile(k, f, s, v, first);
     }
@@ -10352,58 +10403,58 @@ static void ptxk__prefill_copy_panels(ptx_kernel *k, const ptxk__prefill *f, ptx
 /* Where k and v lie in their tensor maps. */
 typedef struct ptxk__prefill_source {
     ptx_val map[2], head[2], batch[2];
-    ptx_val row;    /* of key 0; pages: the sequence's block table */
-    ptx_val direct; /* s32: tiles that end at most here are copied through the maps */
-    ptx_val rank;   /* in the cluster */
+    ptx_val row;     /* of key 0; pages: the sequence's block table */
+    ptx_val map_end; /* s32: tiles that end at most here are copied through the maps */
+    ptx_val rank;    /* in the cluster */
 } ptxk__prefill_source;
 
 /* Sets where the block's keys lie. A map's index along a stride of 0 is 0. cp.async copies keys in one place
    (row stride 0), rows past 2^30, and a partial last tile, whose rows past the end become zeros. */
 static void ptxk__prefill_locate_keys(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                      const ptxk__prefill_block *q, ptxk__prefill_source *c) {
+                                      const ptxk__prefill_block *block, ptxk__prefill_source *c) {
     static const size_t strides[2] = {offsetof(ptxk_flash_prefill_args, k_batch_stride),
                                       offsetof(ptxk_flash_prefill_args, v_batch_stride)};
     ptx_val head, x, p, ragged, count, row;
     uint32_t i;
-    head = ptx_div(k, q->head, ptx_u32(f->heads / f->kv_heads));
-    c->direct = q->kv_len;
+    head = ptx_div(k, block->head, ptx_u32(f->heads / f->kv_heads));
+    c->map_end = block->kv_len;
     c->head[0] = c->head[1] = head;
     if (f->page_size) {
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
-        x = ptx_mul_wide(k, q->sequence, x);
+        x = ptx_mul_wide(k, block->sequence, x);
         c->row = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
         c->row = ptx_ptr_add(k, c->row, x, 4);
         return;
     }
-    row = ptxk__prefill_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), q->sequence, ptx_u32(0),
-                             &ragged, &count);
+    row = ptxk__prefill_sequence_rows(k, s->args, offsetof(ptxk_flash_prefill_args, cu_kv), block->sequence,
+                                      ptx_u32(0), &ragged, &count);
     c->row = ptx_cvt(k, PTX_U32, row);
     p = ptx_setp(k, PTX_GT, c->row, ptx_u32(PTXK__PREFILL_LEN));
-    c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+    c->map_end = ptx_selp(k, ptx_s32(0), c->map_end, p);
     x = ptx_sub(k, ptx_s32(PTXK__PREFILL_LEN), ptx_as(c->row, PTX_S32));
-    c->direct = ptx_min(k, c->direct, x);
+    c->map_end = ptx_min(k, c->map_end, x);
     for (i = 0; i < 2; i++) {
         x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i]));
         p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
         p = ptx_or(k, p, ragged);
-        c->batch[i] = ptx_selp(k, ptx_u32(0), q->sequence, p);
+        c->batch[i] = ptx_selp(k, ptx_u32(0), block->sequence, p);
         x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 16));
         p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
         c->head[i] = ptx_selp(k, ptx_u32(0), head, p);
         x = ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)strides[i] + 8));
         p = ptx_setp(k, PTX_EQ, x, ptx_u64(0));
-        c->direct = ptx_selp(k, ptx_s32(0), c->direct, p);
+        c->map_end = ptx_selp(k, ptx_s32(0), c->map_end, p);
     }
 }
 
 /* Copies k or v of the tile at `first` through the tensor map; one thread runs it. One copy is a panel of the
    tile or of its part in a page. */
 static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_source *c,
-                                    uint32_t v, ptx_val place, ptx_val first, ptx_val full) {
+                                    uint32_t v, ptx_val target, ptx_val first, ptx_val full) {
     ptx_val o[8], at = ptx_as(first, PTX_U32), x, column = ptx_u32(0);
     uint32_t shift = 0, i, panel;
     if (f->cluster > 1) { /* every second panel, to the same place in both blocks */
-        place = ptx_ptr_add(k, place, c->rank, 16 * f->kv.panel);
+        target = ptx_ptr_add(k, target, c->rank, 16 * f->kv.panel);
         column = ptx_mul(k, c->rank, ptx_u32(128 / f->bytes));
         o[7] = ptx_cvt(k, PTX_U16, ptx_mov(k, ptx_u32(3)));
     }
@@ -10425,7 +10476,7 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
             o[3] = ptx_and(k, at, ptx_u32(f->page_size - 1));
         }
         for (panel = 0; panel < f->panels; panel += f->cluster) {
-            o[0] = ptx_off(place, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
+            o[0] = ptx_off(target, (int64_t)(16 * (panel * f->kv.panel + 8 * i)));
             o[2] = ptx_u32(128 / f->bytes * panel);
             if (f->cluster > 1) o[2] = panel ? ptx_add(k, column, o[2]) : column;
             ptx_opn(k, PTX_TENSOR_G2S, f->cluster > 1 ? PTX_MULTICAST : 0, PTX_NONE, PTX_NONE,
@@ -10436,7 +10487,7 @@ static void ptxk__prefill_load_tile(ptx_kernel *k, const ptxk__prefill *f, const
 
 /* Publishes cp.async copies to wgmma: one lane of each warp arrives at a full mbarrier, when all the warp's
    groups but the last `groups` are visible to the async proxy. */
-static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
+static void ptxk__prefill_arrive_full(ptx_kernel *k, uint32_t groups, ptx_val lane0, ptx_val full) {
     ptx_cp_async_wait(k, groups);
     ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
@@ -10447,9 +10498,9 @@ static void ptxk__prefill_publish(ptx_kernel *k, uint32_t groups, ptx_val lane0,
 /* e4m3: wgmma needs v with adjacent keys: the copying warpgroup transposes each tile. Row n of the result has
    the keys of element n; of 16, places 4 t ... 4 t + 3 hold 2 t, 2 t + 1, 8 + 2 t, 8 + 2 t + 1, whose weights
    a computing thread has. ldmatrix.trans gives a lane two keys of two elements; prmt sorts them. */
-static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
-                                 ptx_val to) {
-    ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], here;
+static void ptxk__prefill_transpose_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val tid, ptx_val from,
+                                      ptx_val to) {
+    ptx_val lane, warp, row, half, reader, x, at[2], pick[2], words[4], address;
     uint32_t pair, j, e, n;
     lane = ptx_and(k, tid, ptx_u32(31));
     warp = ptx_shr(k, tid, ptx_u32(5));
@@ -10477,9 +10528,9 @@ static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val 
             at[e] = ptx_xor(k, ptx_as(at[e], PTX_U32), ptx_u32(16));
             at[e] = ptx_ptr(at[e], PTX_SHARED);
         }
-        for (pair = 0; pair < f->pairs; pair++) {
-            here = ptxk__tile_pair_address(k, &f->kv, reader, 16 * j, pair);
-            ptx_ldmatrix_trans(k, 4, here, words);
+        for (pair = 0; pair < f->qk_steps; pair++) {
+            address = ptxk__tile_pair_address(k, &f->kv, reader, 16 * j, pair);
+            ptx_ldmatrix_trans(k, 4, address, words);
             for (n = 0; n < 2; n++) {
                 for (e = 0; e < 2; e++) {
                     x = ptx_prmt(k, words[2 * n], words[2 * n + 1], ptx_as(pick[e], PTX_B32));
@@ -10492,57 +10543,57 @@ static void ptxk__prefill_turn_v(ptx_kernel *k, const ptxk__prefill *f, ptx_val 
 
 /* The copying warpgroup: copies q and all tiles. */
 static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                  const ptxk__prefill_block *q, ptxk__prefill_source *c, ptx_val tid,
+                                  const ptxk__prefill_block *block, ptxk__prefill_source *c, ptx_val tid,
                                   ptx_val begin) {
     ptxk__tile_copier copier;
     ptxk__prefill_stage g;
-    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full[2], place[2], end = s->end, raw;
+    ptx_val base, stride, x, p, at, next, empty, tile, lane0, full[2], target[2], end = s->end, staged;
     ptx_var count;
     uint32_t i;
     tid = ptx_sub(k, tid, ptx_u32(32 * f->warps));
     x = ptx_laneid(k);
     lane0 = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-    base = ptxk__prefill_base(k, s->args, offsetof(ptxk_flash_prefill_args, q),
-                              offsetof(ptxk_flash_prefill_args, q_batch_stride), q->ragged, q->sequence,
-                              q->row, q->head, f->bytes, &stride);
+    base = ptxk__prefill_row_address(k, s->args, offsetof(ptxk_flash_prefill_args, q),
+                                     offsetof(ptxk_flash_prefill_args, q_batch_stride), block->ragged,
+                                     block->sequence, block->row, block->head, f->bytes, &stride);
     ptxk__tile_copier_new(k, &f->q, tid, &copier);
     base = ptxk__tile_copy_source(k, &copier, base, stride, f->bytes);
     for (i = 0; i < f->rows; i += 64) {
         if (i) base = ptxk__advance_rows(k, base, stride, 64, f->bytes);
-        x = i ? ptx_sub(k, ptx_as(q->rows, PTX_S32), ptx_s32((int64_t)i)) : ptx_as(q->rows, PTX_S32);
+        x = i ? ptx_sub(k, ptx_as(block->rows, PTX_S32), ptx_s32((int64_t)i)) : ptx_as(block->rows, PTX_S32);
         at = ptx_off(s->shared, (int64_t)ptxk__prefill_panel_bytes(f, i));
         ptxk__tile_copy(k, &f->q, &copier, at, base, stride, f->bytes, x);
     }
     ptx_op1(k, PTX_CP_ASYNC_MBARRIER_ARRIVE_NOINC, 0,
             ptx_off(s->shared, (int64_t)ptxk__prefill_stages_end(f) + 64));
     ptxk__tile_copier_new(k, &f->kv, tid, &s->copier);
-    ptxk__prefill_locate_keys(k, f, s, q, c);
-    s->at = ptx_var_new(k, begin);
+    ptxk__prefill_locate_keys(k, f, s, block, c);
+    s->tile_key = ptx_var_new(k, begin);
     count = ptx_var_new(k, ptx_u32(0));
     if (f->bytes == 1) end = ptx_add(k, end, ptx_s32((int64_t)f->keys));
     ptx_loop(k);
     {
-        at = ptx_get(k, s->at);
+        at = ptx_get(k, s->tile_key);
         p = ptx_setp(k, PTX_LT, at, end);
         ptx_while(k, p);
         tile = ptx_get(k, count);
         g = ptxk__prefill_stage_of(k, f, s, tile);
-        place[0] = g.k, place[1] = g.v;
+        target[0] = g.k, target[1] = g.v;
         full[0] = g.bars, full[1] = ptx_off(g.bars, 8);
         if (f->bytes == 1) { /* v is transposed in the round of the next tile */
-            place[1] = ptxk__prefill_raw(k, f, s, tile, &full[1]);
+            target[1] = ptxk__prefill_staged_v(k, f, s, tile, &full[1]);
             p = ptx_setp(k, PTX_LT, at, s->end);
             ptx_if(k, p);
         }
         empty = ptx_xor(k, g.parity, ptx_u32(1));
         next = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-        p = ptx_setp(k, PTX_LE, next, c->direct);
+        p = ptx_setp(k, PTX_LE, next, c->map_end);
         ptx_if(k, p);
         for (i = 0; i < 2; i++) {
             if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
             p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
             ptx_if(k, p);
-            ptxk__prefill_load_tile(k, f, c, i, place[i], at, full[i]);
+            ptxk__prefill_load_tile(k, f, c, i, target[i], at, full[i]);
             ptx_else(k);
             ptx_guard(k, lane0);
             ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[i], 0, NULL);
@@ -10550,19 +10601,19 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         }
         ptx_else(k);
         if (!f->page_size) {
-            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, v),
-                                         offsetof(ptxk_flash_prefill_args, v_batch_stride), at);
-            s->v_at = ptx_var_new(k, base);
-            base = ptxk__prefill_keys_at(k, f, s, offsetof(ptxk_flash_prefill_args, k),
-                                         offsetof(ptxk_flash_prefill_args, k_batch_stride), at);
-            s->k_at = ptx_var_new(k, base);
+            base = ptxk__prefill_keys_address(k, f, s, offsetof(ptxk_flash_prefill_args, v),
+                                              offsetof(ptxk_flash_prefill_args, v_batch_stride), at);
+            s->v_source = ptx_var_new(k, base);
+            base = ptxk__prefill_keys_address(k, f, s, offsetof(ptxk_flash_prefill_args, k),
+                                              offsetof(ptxk_flash_prefill_args, k_batch_stride), at);
+            s->k_source = ptx_var_new(k, base);
         }
         for (i = 0; i < 2; i++) {
             if (!i || f->bytes > 1) ptx_mbarrier_wait(k, ptx_off(g.bars, 16 + 8 * (int64_t)i), empty);
-            s->place = place[i];
+            s->copy_target = target[i];
             ptxk__prefill_copy_panels(k, f, s, i != 0, at);
         }
-        for (i = 0; i < 2; i++) ptxk__prefill_publish(k, 1 - i, lane0, full[i]);
+        for (i = 0; i < 2; i++) ptxk__prefill_arrive_full(k, 1 - i, lane0, full[i]);
         ptx_end(k);
         if (f->bytes == 1) {
             ptx_end(k);
@@ -10571,20 +10622,20 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
             ptx_if(k, p);
             x = ptx_sub(k, tile, ptx_u32(1));
             g = ptxk__prefill_stage_of(k, f, s, x);
-            raw = ptxk__prefill_raw(k, f, s, x, &full[1]);
+            staged = ptxk__prefill_staged_v(k, f, s, x, &full[1]);
             ptx_mbarrier_wait(k, full[1], g.parity);
             empty = ptx_xor(k, g.parity, ptx_u32(1));
             ptx_mbarrier_wait(k, ptx_off(g.bars, 24), empty);
-            ptxk__prefill_turn_v(k, f, tid, raw, g.v);
+            ptxk__prefill_transpose_v(k, f, tid, staged, g.v);
             ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
             ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(PTXK__PREFILL_COPIERS),
-                    ptx_imm(128)); /* also: all have read `raw` */
+                    ptx_imm(128)); /* also: all have read `staged` */
             full[1] = ptx_off(g.bars, 8);
             ptx_guard(k, lane0);
             ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &full[1], 0, NULL);
             ptx_end(k);
         }
-        ptx_set(k, s->at, next);
+        ptx_set(k, s->tile_key, next);
         tile = ptx_add(k, tile, ptx_u32(1));
         ptx_set(k, count, tile);
     }
@@ -10592,14 +10643,14 @@ static void ptxk__prefill_produce(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
 }
 
 /* Whether a page of the block's keys lies past the pool: a predicate, the same in all computing threads. */
-static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
-                                      const ptxk__prefill_block *q) {
+static ptx_val ptxk__prefill_has_bad_page(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s,
+                                          const ptxk__prefill_block *block) {
     ptx_val table, x, p, i, last, pool, v[3];
     ptx_var bad = ptx_var_new(k, ptx_u32(0));
     uint32_t shift = 0;
     while (f->page_size >> shift > 1) shift++;
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, max_pages));
-    x = ptx_mul_wide(k, q->sequence, x);
+    x = ptx_mul_wide(k, block->sequence, x);
     table = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_prefill_args, block_table));
     table = ptx_ptr_add(k, table, x, 4);
     pool = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_prefill_args, pool_pages));
@@ -10608,7 +10659,7 @@ static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, con
     last = ptx_shr(k, last, ptx_u32(shift));
     i = ptx_tid_x(k);
     if (f->window) { /* the first tile may begin in pages that no query sees */
-        x = ptx_sub(k, ptxk__prefill_first(k, q), ptx_s32((int64_t)f->window - 1));
+        x = ptx_sub(k, ptxk__prefill_query_position(k, block), ptx_s32((int64_t)f->window - 1));
         x = ptx_max(k, x, ptx_s32(0));
         x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(shift));
         i = ptx_add(k, i, x);
@@ -10630,26 +10681,27 @@ static ptx_val ptxk__prefill_bad_page(ptx_kernel *k, const ptxk__prefill *f, con
 
 /* What a computing thread has besides ptxk__prefill_state. */
 typedef struct ptxk__prefill_group {
-    ptx_val q;                              /* descriptor of the warpgroup's queries */
-    ptx_var score[4 * PTXK__PREFILL_TILES]; /* in wgmma's order: 4 for each tile of 8 keys */
+    ptx_val q;                                   /* descriptor of the warpgroup's queries */
+    ptx_var score[4 * PTXK__PREFILL_TILES];      /* in wgmma's order: 4 for each tile of 8 keys */
     ptx_var weight[PTXK__PREFILL_TILES / 2][4];  /* operand A for each 16 keys of the tile before */
     ptx_val operand[PTXK__PREFILL_TILES / 2][4]; /* the same, read before the products' fence */
-    ptx_var part[64], shrink[2]; /* e4m3: a tile's weights times v; the factor of the earlier sums */
-    ptx_val turn, next;                          /* named barriers: this warpgroup's turn, the other's */
-    ptx_val first, kv_len;                       /* see ptxk__prefill_mask_limits */
-    ptx_val releases, yes;                       /* predicates: this lane arrives at empty mbarriers; true */
-    ptx_val remote, other; /* clusters: stage 0's empty mbarrier for this lane to arrive at; 1: that of v */
+    ptx_var part[64], shrink[2];     /* e4m3: a tile's weights times v; the factor of the earlier sums */
+    ptx_val own_turn, other_turn;    /* named barriers: this warpgroup's turn, the other's */
+    ptx_val first, kv_len;           /* see ptxk__prefill_mask_limits */
+    ptx_val arrives, true_predicate; /* predicates: this lane arrives at empty mbarriers; true */
+    ptx_val empty_bar;               /* clusters: stage 0's empty mbarrier for this lane to arrive at */
+    ptx_val arrives_for_v;           /* u32: 1: that mbarrier is v's, 0: k's */
 } ptxk__prefill_group;
 
 static void ptxk__prefill_take_turn(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_group *c) {
     uint32_t i;
     for (i = 0; i < f->keys * f->bytes / 8; i++)
         c->operand[i / 4][i % 4] = ptx_get(k, c->weight[i / 4][i % 4]);
-    ptx_op2(k, PTX_BAR_SYNC, 0, c->turn, ptx_imm(32 * f->warps));
+    ptx_op2(k, PTX_BAR_SYNC, 0, c->own_turn, ptx_imm(32 * f->warps));
 }
 
 static void ptxk__prefill_give_turn(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c) {
-    ptx_op2(k, PTX_BAR_ARRIVE, 0, c->next, ptx_imm(32 * f->warps));
+    ptx_op2(k, PTX_BAR_ARRIVE, 0, c->other_turn, ptx_imm(32 * f->warps));
 }
 
 /* Lets the copying warpgroup overwrite k or v. */
@@ -10657,7 +10709,7 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const p
                                   const ptxk__prefill_stage *g, int v) {
     ptx_val empty = ptx_off(g->bars, 16 + 8 * (int64_t)v);
     if (f->cluster > 1) return;
-    ptx_guard(k, c->releases);
+    ptx_guard(k, c->arrives);
     ptx_opn(k, PTX_MBARRIER_ARRIVE, 0, PTX_NONE, PTX_NONE, 1, &empty, 0, NULL);
 }
 
@@ -10665,12 +10717,12 @@ static void ptxk__prefill_release(ptx_kernel *k, const ptxk__prefill *f, const p
    blocks; in one instruction, since each costs a fence. first: there is no v yet. */
 static void ptxk__prefill_release_both(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_group *c,
                                        const ptxk__prefill_stage *g, int first) {
-    ptx_val stage, empty, p = c->releases;
+    ptx_val stage, empty, p = c->arrives;
     if (f->cluster < 2) return;
-    stage = ptx_xor(k, g->odd, c->other);
-    empty = ptx_ptr_add(k, c->remote, stage, 32);
+    stage = ptx_xor(k, g->index, c->arrives_for_v);
+    empty = ptx_ptr_add(k, c->empty_bar, stage, 32);
     if (first) {
-        stage = ptx_setp(k, PTX_EQ, c->other, ptx_u32(0));
+        stage = ptx_setp(k, PTX_EQ, c->arrives_for_v, ptx_u32(0));
         p = ptx_and(k, p, stage);
     }
     ptx_guard(k, p);
@@ -10685,14 +10737,15 @@ static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, pt
     keys = ptx_wgmma_descriptor(k, keys, 16, 1024, 128);
     ptx_unpack(k, PTX_U32, 2, c->q, half);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    for (i = 0; i < f->pairs; i++) {
+    for (i = 0; i < f->qk_steps; i++) {
         a = c->q, b = keys;
         if (i) {
             half[0] = ptx_add(k, half[0], ptx_u32(i % 4 ? 2 : f->q.panel - 6));
             a = ptx_pack(k, PTX_U64, 2, half);
             b = ptx_add(k, b, ptx_u64(i / 4 * f->kv.panel + i % 4 * 2));
         }
-        ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b, i ? c->yes : ptx_inv(c->yes));
+        ptx_wgmma_f32(k, f->type, f->type, f->keys / 2, c->score, a, b,
+                      i ? c->true_predicate : ptx_inv(c->true_predicate));
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
@@ -10700,18 +10753,18 @@ static void ptxk__prefill_issue_scores(ptx_kernel *k, const ptxk__prefill *f, pt
 /* Issues sums += weights v, 16 keys at a time; e4m3: part = weights v, 32 at a time. */
 static void ptxk__prefill_issue_values(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                        ptxk__prefill_group *c, ptx_val values) {
-    int wide = f->bytes > 1;
+    int is_16_bit = f->bytes > 1;
     ptx_val v[9];
     uint32_t i, e;
-    values = ptx_wgmma_descriptor(k, values, wide ? f->kv.panel * 16 : 16, 1024, 128);
+    values = ptx_wgmma_descriptor(k, values, is_16_bit ? f->kv.panel * 16 : 16, 1024, 128);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
     for (i = 0; i < f->keys * f->bytes / 32; i++) {
         for (e = 0; e < 4; e++) v[e] = c->operand[i][e];
-        v[4] = i ? ptx_add(k, values, ptx_u64(i * (wide ? 128 : 2))) : values;
-        v[5] = wide || i ? c->yes : ptx_inv(c->yes);
+        v[4] = i ? ptx_add(k, values, ptx_u64(i * (is_16_bit ? 128 : 2))) : values;
+        v[5] = is_16_bit || i ? c->true_predicate : ptx_inv(c->true_predicate);
         v[6] = v[7] = v[8] = ptx_imm(1);
-        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, wide ? s->sum[0][0] : c->part,
-                  wide ? 9 : 8, v);
+        ptx_wgmma(k, PTX_WGMMA_A_F32, 0, f->type, f->type, f->d / 2, is_16_bit ? s->sum[0][0] : c->part,
+                  is_16_bit ? 9 : 8, v);
     }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
 }
@@ -10742,14 +10795,15 @@ static void ptxk__prefill_write_scores(ptx_kernel *k, const ptxk__prefill *f, co
     for (i = 0; i < f->keys / 2; i++) ptx_set(k, c->score[i], s->score[0][i / 4][i % 4]);
 }
 
-/* Turns the scores into weights 2^(outer * score + offset), offset = lift - outer * maximum, and computes the
-   factors of the sums. The rounding error of an offset cancels: a row's weights and total share it, and the
-   factor between two tiles is that of their offsets. From |offset| 2^10 on it would be too coarse: then the
-   maximum is subtracted first, as in mma.sync's form, and infinite scores become the largest number. */
-static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                const ptxk__prefill_group *c, ptx_val shrink[2]) {
+/* Turns the scores into weights 2^(score_factor * score + offset), offset = lift - score_factor * maximum,
+   and computes the factors of the sums. The rounding error of an offset cancels: a row's weights and total
+   share it, and the factor between two tiles is that of their offsets. From |offset| 2^10 on it would be too
+   coarse: then the maximum is subtracted first, as in mma.sync's form, and infinite scores become the
+   largest number. */
+static void ptxk__prefill_compute_weights(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                          const ptxk__prefill_group *c, ptx_val shrink[2]) {
     ptx_val old[2], most[2], part[4], offset[2], difference[2], x, p;
-    ptx_var at[2], by[2];
+    ptx_var row_offset[2], row_difference[2];
     uint32_t h, n, e, i;
     ptxk__prefill_read_scores(k, f, s, c);
     for (h = 0; h < 2; h++) {
@@ -10766,31 +10820,32 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
         offset[h] = ptxk__prefill_offset(k, f, s, most[h], 0);
         difference[h] = ptxk__prefill_offset(k, f, s, old[h], 0);
         difference[h] = ptx_op2(k, PTX_SUB, PTX_RN, offset[h], difference[h]);
-        at[h] = ptx_var_new(k, offset[h]);
-        by[h] = ptx_var_new(k, difference[h]);
+        row_offset[h] = ptx_var_new(k, offset[h]);
+        row_difference[h] = ptx_var_new(k, difference[h]);
         ptx_set(k, s->most[0][h], most[h]);
     }
     for (h = 0; h < 2; h++) part[h] = ptx_abs(k, offset[h]);
     x = ptx_max(k, part[0], part[1]);
-    p = ptx_setp(k, PTX_GE, x, ptx_f32(PTXK__PREFILL_FAR));
-    if (!(f->inner > 0) && (double)f->outer * (double)f->most < PTXK__PREFILL_FAR) {
+    p = ptx_setp(k, PTX_GE, x, ptx_f32(PTXK__PREFILL_COARSE_OFFSET));
+    if (!(f->tanh_factor > 0)
+        && (double)f->score_factor * (double)f->infinite_score < PTXK__PREFILL_COARSE_OFFSET) {
         part[0] = ptx_max(k, most[0], most[1]);
-        part[0] = ptx_setp(k, PTX_GE, part[0], ptx_f32((double)f->most));
+        part[0] = ptx_setp(k, PTX_GE, part[0], ptx_f32((double)f->infinite_score));
         p = ptx_or(k, p, part[0]);
     }
     p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
     ptx_if(k, p);
     {
         for (h = 0; h < 2; h++) {
-            most[h] = ptx_min(k, most[h], ptx_f32((double)f->most));
+            most[h] = ptx_min(k, most[h], ptx_f32((double)f->infinite_score));
             x = ptx_op2(k, PTX_SUB, PTX_RN, old[h], most[h]);
-            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->outer);
-            ptx_set(k, by[h], x);
-            ptx_set(k, at[h], ptx_f32((double)f->lift));
+            x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->score_factor);
+            ptx_set(k, row_difference[h], x);
+            ptx_set(k, row_offset[h], ptx_f32((double)f->lift));
             ptx_set(k, s->most[0][h], most[h]);
         }
         for (i = 0; i < f->keys / 2; i++) {
-            x = ptxk__min_keep_nan(k, s->score[0][i / 4][i % 4], (double)f->most);
+            x = ptxk__min_keep_nan(k, s->score[0][i / 4][i % 4], (double)f->infinite_score);
             x = ptx_op2(k, PTX_SUB, PTX_RN, x, most[i / 2 % 2]);
             ptx_set(k, c->score[i], x);
         }
@@ -10798,13 +10853,13 @@ static void ptxk__prefill_weigh(ptx_kernel *k, const ptxk__prefill *f, ptxk__pre
     ptx_end(k);
     ptxk__prefill_read_scores(k, f, s, c);
     for (h = 0; h < 2; h++) {
-        x = ptx_get(k, by[h]);
+        x = ptx_get(k, row_difference[h]);
         shrink[h] = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, x);
-        offset[h] = ptx_get(k, at[h]);
+        offset[h] = ptx_get(k, row_offset[h]);
         for (n = 0; n < f->keys / 8; n++) {
             for (e = 0; e < 2; e++) {
                 ptx_val *score = &s->score[0][n][2 * h + e];
-                *score = ptx_fma(k, *score, s->outer, offset[h]);
+                *score = ptx_fma(k, *score, s->score_factor, offset[h]);
                 *score = ptx_op1(k, PTX_EX2, PTX_APPROX | PTX_FTZ, *score);
                 i = n % 2 * 2 + e;
                 part[i] = n < 2 ? *score : ptx_op2(k, PTX_ADD, PTX_RN, part[i], *score);
@@ -10832,7 +10887,7 @@ static void ptxk__prefill_round_weights(ptx_kernel *k, const ptxk__prefill *f, c
                 x = ptxk__pack_f32(k, f->type, pair[0], pair[1]);
             } else {
                 for (n = 0; n < 2;
-                     n++) { /* keys 2 t, 2 t + 1 and 8 + 2 t, 8 + 2 t + 1: see ptxk__prefill_turn_v */
+                     n++) { /* keys 2 t, 2 t + 1 and 8 + 2 t, 8 + 2 t + 1: see ptxk__prefill_transpose_v */
                     pair = &s->score[0][4 * j + e / 2 * 2 + n][2 * (e & 1)];
                     half[n] = ptx_cvt_pair_(k, PTX__AT, PTX_SATFINITE, PTX_E4M3X2, pair[1], pair[0]);
                     half[n] = ptx_as(half[n], PTX_B16);
@@ -10853,7 +10908,7 @@ static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     p = ptx_setp(k, PTX_LT, x, ptx_f32(1));
     p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu));
     ptx_if(k, p);
-    for (n = 0; n < f->columns; n++) {
+    for (n = 0; n < f->column_tiles; n++) {
         for (e = 0; e < 4; e++) {
             x = ptx_get(k, s->sum[0][n][e]);
             x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink[e / 2]);
@@ -10863,33 +10918,33 @@ static void ptxk__prefill_rescale(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
     ptx_end(k);
 }
 
-/* Applies soft cap and sign to the scores of the tile at s->at, masks them where needed, and advances. */
-static void ptxk__prefill_shape_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
-                                     const ptxk__prefill_group *c, const ptx_val safe[2]) {
+/* Applies soft cap and sign to the scores of the tile at s->tile_key, masks them if needed, and advances. */
+static void ptxk__prefill_mask_tile(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
+                                    const ptxk__prefill_group *c, const ptx_val safe[2]) {
     ptx_val at, p;
-    if (f->negative || f->inner > 0) {
+    if (f->scale_is_negative || f->tanh_factor > 0) {
         ptxk__prefill_read_scores(k, f, s, c);
-        ptxk__prefill_shape_scores(k, f, s);
+        ptxk__prefill_apply_cap_and_sign(k, f, s);
         ptxk__prefill_write_scores(k, f, s, c);
     }
     p = ptxk__prefill_is_unmasked(k, f, s, safe);
-    at = ptx_get(k, s->at);
+    at = ptx_get(k, s->tile_key);
     ptx_if(k, ptx_inv(p));
     ptxk__prefill_read_scores(k, f, s, c);
     ptxk__prefill_mask(k, f, s, at, c->first, c->kv_len);
     ptxk__prefill_write_scores(k, f, s, c);
     ptx_end(k);
     at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
-    ptx_set(k, s->at, at);
+    ptx_set(k, s->tile_key, at);
 }
 
 /* Processes all tiles in a computing warpgroup. */
 static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__prefill_state *s,
                                   ptxk__prefill_group *c, ptx_val group, const ptx_val safe[2]) {
-    ptxk__prefill_stage g, before;
+    ptxk__prefill_stage g, previous;
     ptx_val at, p, shrink[2], tile;
     ptx_var count = ptx_var_new(k, ptx_u32(0));
-    at = ptx_get(k, s->at);
+    at = ptx_get(k, s->tile_key);
     p = ptx_setp(k, PTX_LT, at, s->end);
     ptx_if(k, p);
     {
@@ -10904,48 +10959,48 @@ static void ptxk__prefill_consume(ptx_kernel *k, const ptxk__prefill *f, ptxk__p
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
         ptxk__prefill_release(k, f, c, &g, 0);
         ptxk__prefill_release_both(k, f, c, &g, 1);
-        ptxk__prefill_shape_tile(k, f, s, c, safe);
-        ptxk__prefill_weigh(k, f, s, c, shrink);
+        ptxk__prefill_mask_tile(k, f, s, c, safe);
+        ptxk__prefill_compute_weights(k, f, s, c, shrink);
         ptxk__prefill_round_weights(k, f, s, c);
         ptx_loop(k);
         {
-            at = ptx_get(k, s->at);
+            at = ptx_get(k, s->tile_key);
             p = ptx_setp(k, PTX_LT, at, s->end);
             ptx_while(k, p);
             tile = ptx_get(k, count);
-            before = ptxk__prefill_stage_of(k, f, s, tile);
+            previous = ptxk__prefill_stage_of(k, f, s, tile);
             tile = ptx_add(k, tile, ptx_u32(1));
             ptx_set(k, count, tile);
             g = ptxk__prefill_stage_of(k, f, s, tile);
             if (f->bytes
                 == 1) { /* v first: only here are the registers of the part and the scores live together */
-                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
+                ptx_mbarrier_wait(k, ptx_off(previous.bars, 8), previous.parity);
                 ptxk__prefill_take_turn(k, f, c);
-                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptxk__prefill_issue_values(k, f, s, c, previous.v);
                 ptx_mbarrier_wait(k, g.bars, g.parity);
                 ptxk__prefill_issue_scores(k, f, c, g.k);
                 ptxk__prefill_give_turn(k, f, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
-                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_release(k, f, c, &previous, 1);
                 ptxk__prefill_add_part(k, f, s, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
                 ptxk__prefill_release(k, f, c, &g, 0);
-                ptxk__prefill_shape_tile(k, f, s, c, safe);
-                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptxk__prefill_mask_tile(k, f, s, c, safe);
+                ptxk__prefill_compute_weights(k, f, s, c, shrink);
                 ptxk__prefill_round_weights(k, f, s, c);
             } else {
                 ptx_mbarrier_wait(k, g.bars, g.parity);
                 ptxk__prefill_take_turn(k, f, c);
                 ptxk__prefill_issue_scores(k, f, c, g.k);
-                ptx_mbarrier_wait(k, ptx_off(before.bars, 8), before.parity);
-                ptxk__prefill_issue_values(k, f, s, c, before.v);
+                ptx_mbarrier_wait(k, ptx_off(previous.bars, 8), previous.parity);
+                ptxk__prefill_issue_values(k, f, s, c, previous.v);
                 ptxk__prefill_give_turn(k, f, c);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
                 ptxk__prefill_release(k, f, c, &g, 0);
-                ptxk__prefill_shape_tile(k, f, s, c, safe);
-                ptxk__prefill_weigh(k, f, s, c, shrink);
+                ptxk__prefill_mask_tile(k, f, s, c, safe);
+                ptxk__prefill_compute_weights(k, f, s, c, shrink);
                 ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-                ptxk__prefill_release(k, f, c, &before, 1);
+                ptxk__prefill_release(k, f, c, &previous, 1);
                 ptxk__prefill_release_both(k, f, c, &g, 0);
                 ptxk__prefill_round_weights(k, f, s, c);
                 ptxk__prefill_rescale(k, f, s, shrink);
@@ -10972,7 +11027,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__prefill_state s;
     ptxk__prefill_group c;
-    ptxk__prefill_block q;
+    ptxk__prefill_block block;
     ptxk__prefill_source source;
     ptx_val tid, group, p, bad, begin, bars, safe[2], x;
     uint32_t i;
@@ -10985,16 +11040,16 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
     source.map[1] = ptx_param_map(k, "v_map");
     s.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
-    ptxk__prefill_locate_block(k, f, s.args, &q);
-    p = ptx_setp(k, PTX_EQ, q.rows, ptx_u32(0));
+    ptxk__prefill_locate_block(k, f, s.args, &block);
+    p = ptx_setp(k, PTX_EQ, block.rows, ptx_u32(0));
     if (f->cluster > 1) p = ptx_cluster_uniform(k, p); /* the blocks differ in their heads only */
     ptx_guard(k, p);
     ptx_ret(k);
-    q.kv_len = ptxk__prefill_kv_len(k, f, s.args, q.sequence);
-    begin = ptxk__prefill_range(k, f, &q, &s, safe);
+    block.kv_len = ptxk__prefill_kv_len(k, f, s.args, block.sequence);
+    begin = ptxk__prefill_key_range(k, f, &block, &s, safe);
     if (f->page_size) begin = ptx_mov(k, begin);
     bars = ptx_off(s.shared, (int64_t)ptxk__prefill_stages_end(f));
-    s.inner = ptx_f32(f->negative ? -(double)f->inner : f->inner);
+    s.tanh_factor = ptx_f32(f->scale_is_negative ? -(double)f->tanh_factor : f->tanh_factor);
     p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
     ptx_if(k, p);
     for (i = 0; i < (f->bytes == 1 ? 11u : 9u); i++) /* 8: full of q; 9, 10: full of untransposed v */
@@ -11017,7 +11072,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(40));
         p = ptx_setp(k, PTX_LT, begin, s.end); /* without keys, the output uses q's place at once: no copy */
         ptx_if(k, p);
-        ptxk__prefill_produce(k, f, &s, &q, &source, tid, begin);
+        ptxk__prefill_produce(k, f, &s, &block, &source, tid, begin);
         ptx_end(k);
     }
     ptx_else(k);
@@ -11025,10 +11080,10 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(232));
         group = ptx_shr(k, tid, ptx_u32(7));
         group = ptx_warpgroup_uniform(k, group);
-        ptxk__prefill_scales(k, f, &s, q.head);
-        bad = ptx_setp(k, PTX_LT, q.kv_len, ptx_s32(0));
+        ptxk__prefill_set_scales(k, f, &s, block.head);
+        bad = ptx_setp(k, PTX_LT, block.kv_len, ptx_s32(0));
         if (f->page_size) {
-            p = ptxk__prefill_bad_page(k, f, &s, &q);
+            p = ptxk__prefill_has_bad_page(k, f, &s, &block);
             bad = ptx_or(k, bad, p);
         }
         ptxk__prefill_start_sums(k, f, &s, bad);
@@ -11036,21 +11091,21 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         for (i = 0; i < f->keys * f->bytes / 8; i++) c.weight[i / 4][i % 4] = ptx_var_new(k, ptx_b32(0));
         for (i = 0; i < f->d / 2 && f->bytes == 1; i++) c.part[i] = ptx_var_new(k, ptx_f32(0));
         for (i = 0; i < 2 && f->bytes == 1; i++) c.shrink[i] = ptx_var_new(k, ptx_f32(1));
-        s.at = ptx_var_new(k, begin);
-        c.turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
-        c.next = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.turn);
+        s.tile_key = ptx_var_new(k, begin);
+        c.own_turn = ptx_add(k, group, ptx_u32(PTXK__PREFILL_TURN));
+        c.other_turn = ptx_sub(k, ptx_u32(2 * PTXK__PREFILL_TURN + 1), c.own_turn);
         ptxk__prefill_mask_limits(k, f, &s, &c.first, &c.kv_len);
         x = ptx_laneid(k);
-        c.releases = ptx_setp(k, PTX_LT, x, ptx_u32(f->cluster > 1 ? 4 : 1));
+        c.arrives = ptx_setp(k, PTX_LT, x, ptx_u32(f->cluster > 1 ? 4 : 1));
         if (f->cluster > 1) {
-            c.other = ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
+            c.arrives_for_v = ptx_bfe(k, x, ptx_u32(1), ptx_u32(1));
             x = ptx_and(k, x, ptx_u32(1));
-            c.remote = ptx_mapa(k, s.shared, x);
-            x = ptx_mad(k, c.other, ptx_u32(8), ptx_u32(ptxk__prefill_stages_end(f) + 16));
-            c.remote = ptx_ptr_add(k, c.remote, x, 1);
+            c.empty_bar = ptx_mapa(k, s.shared, x);
+            x = ptx_mad(k, c.arrives_for_v, ptx_u32(8), ptx_u32(ptxk__prefill_stages_end(f) + 16));
+            c.empty_bar = ptx_ptr_add(k, c.empty_bar, x, 1);
         }
         x = ptx_mov(k, ptx_u32(1));
-        c.yes = ptx_setp(k, PTX_NE, x, ptx_u32(0));
+        c.true_predicate = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         c.q = ptx_ptr_add(k, s.shared, group, ptxk__prefill_panel_bytes(f, 64));
         c.q = ptx_wgmma_descriptor(k, c.q, 16, 1024, 128);
         p = ptx_setp(k, PTX_NE, group, ptx_u32(0));
@@ -11058,7 +11113,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
         ptxk__prefill_give_turn(k, f, &c);
         ptx_end(k);
         ptxk__prefill_consume(k, f, &s, &c, group, safe);
-        ptxk__prefill_output(k, f, &s);
+        ptxk__prefill_write_output(k, f, &s);
     }
     ptx_end(k);
     if (f->cluster > 1) { /* the other block may still copy to this one, or arrive here */
@@ -11073,7 +11128,7 @@ static void ptxk__prefill_emit_panels(ptx_module *m, const char *site, const ptx
 PTXK__EMIT(flash_prefill) {
     ptxk__prefill f;
     ptxk_message why;
-    char name[160], more[60] = "";
+    char name[160], suffix[60] = "";
     const ptxk_flash_prefill_desc *d = (const ptxk_flash_prefill_desc *)desc;
     ptx_code code = ptxk__prefill_form(d, m ? ptx_module_target(m) : 0, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -11081,12 +11136,13 @@ PTXK__EMIT(flash_prefill) {
         uint32_t bits[2];
         memcpy(&bits[0], &d->scale, 4);
         memcpy(&bits[1], &d->soft_cap, 4);
-        (void)snprintf(more, sizeof more, "_s%08x_c%08x", bits[0], bits[1]);
+        (void)snprintf(suffix, sizeof suffix, "_s%08x_c%08x", bits[0], bits[1]);
     }
-    if (d->page_size) (void)snprintf(more + strlen(more), 20, "_page%u", d->page_size);
-    if (f.raw) (void)snprintf(more + strlen(more), 10, "_kv_%s", ptxk__cache_name(f.cache));
+    if (d->page_size) (void)snprintf(suffix + strlen(suffix), 20, "_page%u", d->page_size);
+    if (f.converts) (void)snprintf(suffix + strlen(suffix), 10, "_kv_%s", ptxk__cache_name(f.cache));
     (void)snprintf(name, sizeof name, "flash_prefill_h%u_kv%u_d%u_%s_%s_f%u_w%u_p%u%s", f.heads, f.kv_heads,
-                   f.d, ptx_type_name(f.type), ptx_type_name(f.out), f.flags, f.window, f.precision, more);
+                   f.d, ptx_type_name(f.type), ptx_type_name(f.out_type), f.flags, f.window, f.precision,
+                   suffix);
     if (f.panels)
         ptxk__prefill_emit_panels(m, site, &f, name);
     else
@@ -11111,11 +11167,12 @@ typedef struct ptxk__mla {
     uint32_t cache, bytes; /* type of the caches, read as `type`; bytes of an element */
     uint32_t heads, latent, rope, tile, page_size, page_shift, flags;
     uint32_t m, rows, width, n, keys, threads, columns;
-    uint32_t stages;     /* of the ring of keys. 8-bit: of unconverted keys; kv is one tile */
-    uint32_t stage;      /* bytes of one */
-    uint32_t factors[2]; /* q8_0: bytes of the factors of a row of c, of r */
-    uint32_t shared, ring_at, weights_at, scratch_at; /* bytes; offsets of ring, weights, maxima and totals */
-    ptxk__tile q, kv, p, raw;
+    uint32_t stages;          /* of the ring of keys. 8-bit: of unconverted keys; kv is one tile */
+    uint32_t stage_bytes;     /* bytes of one */
+    uint32_t factor_bytes[2]; /* q8_0: bytes of the factors of a row of c, of r */
+    uint32_t shared_bytes;
+    uint32_t ring_offset, weights_offset, scratch_offset; /* scratch: maxima and totals */
+    ptxk__tile q, kv, p, staged;
     float scale, lift; /* scores are in base 2; weights are 2^(score - maximum + lift) */
 } ptxk__mla;
 
@@ -11133,7 +11190,7 @@ PTXGEN_API uint32_t ptxk_flash_mla_tile(uint32_t heads, uint32_t queries) {
 static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, ptxk__mla *f,
                                ptxk_message *why) {
     static const char *const op = "flash_mla", *const names[] = {"q_type", "out_type"};
-    uint32_t types[2], i, most = ptxk__mla_shared_limit(target);
+    uint32_t types[2], i, max_shared = ptxk__mla_shared_limit(target);
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the description is NULL", op);
@@ -11167,14 +11224,14 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     f->cache = d->kv_type;
     f->bytes = ptxk__cache_bytes(d->kv_type);
     f->type = f->bytes == 1 ? PTX_F16 : (ptx_type)d->kv_type;
-    f->factors[0] = ptxk__factor_bytes(f->cache, d->latent);
-    f->factors[1] = ptxk__factor_bytes(f->cache, d->rope);
+    f->factor_bytes[0] = ptxk__factor_bytes(f->cache, d->latent);
+    f->factor_bytes[1] = ptxk__factor_bytes(f->cache, d->rope);
     f->q_type = (ptx_type)d->q_type;
     f->out_type = (ptx_type)d->out_type;
     f->heads = d->heads;
     f->latent = d->latent;
     f->rope = d->rope;
-    f->tile = most < 166912u ? 16 : d->tile;
+    f->tile = max_shared < 166912u ? 16 : d->tile;
     f->page_size = d->page_size;
     while (f->page_size >> f->page_shift > 1) f->page_shift++;
     f->flags = d->flags;
@@ -11183,7 +11240,7 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     /* 64 keys a step where two such steps fit beside q; without cp.async the ring has one stage. */
     f->m = f->tile > 16 ? 2 : 1;
     f->rows = f->tile > 32 ? 2 : 1;
-    f->keys = most > 200000u ? 64 : 32;
+    f->keys = max_shared > 200000u ? 64 : 32;
     f->width = f->keys == 64 && f->rows == 1 ? 8 : 4;
     f->n = f->keys / 8 / f->width;
     f->threads = 32 * f->rows * f->width;
@@ -11191,27 +11248,27 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     ptxk__tile_form(&f->q, f->tile, (f->latent + f->rope) * 2, 8, f->threads);
     ptxk__tile_form(&f->kv, f->keys, (f->latent + f->rope) * 2, 8, f->threads);
     ptxk__tile_form(&f->p, f->tile, f->keys * 2, 8, f->threads);
-    f->stages = most == 65536u ? 1 : f->keys == 32 && f->tile < 64 && most > 150000u ? 3 : 2;
-    f->ring_at = ptxk__tile_bytes(&f->q);
-    f->stage = ptxk__tile_bytes(&f->kv);
-    f->weights_at = f->ring_at + (f->bytes == 1 ? 1 : f->stages) * f->stage;
-    f->scratch_at = f->weights_at + ptxk__tile_bytes(&f->p);
-    f->shared = f->scratch_at + f->tile * f->width * 4;
+    f->stages = max_shared == 65536u ? 1 : f->keys == 32 && f->tile < 64 && max_shared > 150000u ? 3 : 2;
+    f->ring_offset = ptxk__tile_bytes(&f->q);
+    f->stage_bytes = ptxk__tile_bytes(&f->kv);
+    f->weights_offset = f->ring_offset + (f->bytes == 1 ? 1 : f->stages) * f->stage_bytes;
+    f->scratch_offset = f->weights_offset + ptxk__tile_bytes(&f->p);
+    f->shared_bytes = f->scratch_offset + f->tile * f->width * 4;
     if (f->bytes > 1) return PTX_E_NONE;
     /* Two stages where they fit; without cp.async keys are converted as they are loaded. */
-    ptxk__tile_form(&f->raw, f->keys, f->latent + f->rope, 2, f->threads);
-    f->stage = ptxk__tile_bytes(&f->raw) + f->keys * (f->factors[0] + f->factors[1]);
-    f->ring_at = f->shared;
-    f->stages = most == 65536u ? 0 : f->shared + 2 * f->stage <= most ? 2 : 1;
-    f->shared += f->stages * f->stage;
+    ptxk__tile_form(&f->staged, f->keys, f->latent + f->rope, 2, f->threads);
+    f->stage_bytes = ptxk__tile_bytes(&f->staged) + f->keys * (f->factor_bytes[0] + f->factor_bytes[1]);
+    f->ring_offset = f->shared_bytes;
+    f->stages = max_shared == 65536u ? 0 : f->shared_bytes + 2 * f->stage_bytes <= max_shared ? 2 : 1;
+    f->shared_bytes += f->stages * f->stage_bytes;
     return PTX_E_NONE;
 }
 
 PTXK__PLAN(flash_mla) {
     static const char *const op = "flash_mla";
     ptxk__mla f;
-    uint64_t pairs, tiles, blocks, most;
-    uint32_t longest, chunks, least;
+    uint64_t pairs, tiles, blocks, max_chunks;
+    uint32_t longest, chunks, min_keys;
     ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
     if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
@@ -11231,21 +11288,22 @@ PTXK__PLAN(flash_mla) {
     tiles = (pairs + f.tile - 1) / f.tile;
     /* Chunks to fill the multiprocessors, of enough keys that their reads outweigh the partial results. */
     blocks = tiles * shape->batch;
-    least = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
-    most = ptxk__ceil_div(longest, least);
+    min_keys = 2 * f.tile < f.keys ? f.keys : 2 * f.tile;
+    max_chunks = ptxk__ceil_div(longest, min_keys);
     chunks = blocks >= shape->sm_count ? 1 : (uint32_t)((shape->sm_count + blocks - 1) / blocks);
-    if (chunks > most) chunks = (uint32_t)most;
+    if (chunks > max_chunks) chunks = (uint32_t)max_chunks;
     if (chunks > 65535) chunks = 65535;
     if (chunks < 1) chunks = 1;
-    ptxk__plan_one(plan, (uint32_t)tiles, shape->batch, f.threads,
-                   shape->batch
-                       * ((uint64_t)longest * ((f.latent + f.rope) * f.bytes + f.factors[0] + f.factors[1])
-                          + pairs
-                                * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
-                                   + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
-                                   + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
+    ptxk__plan_one(
+        plan, (uint32_t)tiles, shape->batch, f.threads,
+        shape->batch
+            * ((uint64_t)longest * ((f.latent + f.rope) * f.bytes + f.factor_bytes[0] + f.factor_bytes[1])
+               + pairs
+                     * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
+                        + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
+                        + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
     plan->launch[0].grid[2] = chunks;
-    plan->launch[0].shared_bytes = f.shared;
+    plan->launch[0].shared_bytes = f.shared_bytes;
     if (chunks == 1) return PTX_E_NONE;
     plan->workspace_bytes =
         PTXK__MLA_HEADER + ptxk__up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
@@ -11314,7 +11372,7 @@ PTXK__CHECK(flash_mla) {
         at = i ? args->r_factors : args->c_factors;
         s[9 + i] = ptxk__span_factors(caches[2 + i], at, f.cache, 1, d, args->batch, 0, 0, 0);
         if (!f.page_size || f.cache != PTXK_Q8_0) continue;
-        s[9 + i] = ptxk__span_of(caches[2 + i], at, f.factors[i], 16, 1);
+        s[9 + i] = ptxk__span_of(caches[2 + i], at, f.factor_bytes[i], 16, 1);
         ptxk__span_repeat(&s[9 + i], 0, (uint64_t)args->pool_pages * f.page_size, cache / 16);
     }
     s[5] = ptxk__span_of("lengths", args->lengths, (uint64_t)args->batch * 4, 4, args->lengths != 0);
@@ -11340,32 +11398,35 @@ PTXK__CHECK(flash_mla) {
 
 typedef struct ptxk__mla_state {
     ptx_val args, shared, tid, lane, sequence, queries, first_pair, pairs;
-    ptx_val across, along; /* this warp's number among those of the same rows; of the same keys */
-    ptx_val length, end;   /* s32: of the sequence; end of this block's keys */
+    ptx_val key_warp, row_warp; /* this warp's number among those of the same rows; of the same keys */
+    ptx_val length, end;        /* s32: of the sequence; end of this block's keys */
     ptx_val base[2], stride[2], table, pool_pages; /* c and r; strides in bytes, u32 */
     ptx_val factors[2];                            /* q8_0: as base; e4m3: f32 factor of scores, base 2 */
-    ptx_val row, chunk;                     /* first row and chunk of this thread's copies; every 8th chunk */
-    ptx_val q, k, v, p, store[PTXK__MLA_N]; /* reader addresses; where weights are stored */
-    ptx_val limit[2][2];                    /* s32: keys that each of this thread's rows sees */
+    ptx_val row, chunk; /* first row and chunk of this thread's copies; every 8th chunk */
+    ptx_val q, k, v, p, weight_address[PTXK__MLA_N]; /* reader addresses; where weights are stored */
+    ptx_val visible_keys[2][2];                      /* s32: keys that each of this thread's rows sees */
     ptx_var sum[2][PTXK__MLA_COLUMNS][4], most[2][2], total[2][2], poison;
 } ptxk__mla_state;
 
-/* Stride `which` of the two at `pair` in the arguments, or `otherwise` where both are 0. */
-static ptx_val ptxk__mla_stride(ptx_kernel *k, ptx_val args, size_t pair, uint32_t which, ptx_val otherwise) {
-    ptx_val a = ptxk__arg_u32(k, args, pair), b = ptxk__arg_u32(k, args, pair + 8), p;
+/* Stride `which` of the two at `strides` in the arguments, or `otherwise` where both are 0. */
+static ptx_val ptxk__mla_load_stride(ptx_kernel *k, ptx_val args, size_t strides, uint32_t which,
+                                     ptx_val otherwise) {
+    ptx_val a = ptxk__arg_u32(k, args, strides), b = ptxk__arg_u32(k, args, strides + 8), p;
     p = ptx_or(k, a, b);
     p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
     return ptx_selp(k, otherwise, which ? b : a, p);
 }
 
-/* The address of row `number`, a query and head, in q, q_rope or out. pair: its strides in the arguments. */
-static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t tensor,
-                             size_t pair, uint32_t d, uint32_t bytes, ptx_val number) {
+/* The address of row `number`, a query and head, in q, q_rope or out. strides: its strides in the
+   arguments. */
+static ptx_val ptxk__mla_row_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                     size_t tensor, size_t strides, uint32_t d, uint32_t bytes,
+                                     ptx_val number) {
     ptx_val t = ptx_div(k, number, ptx_u32(f->heads)), h = ptx_rem(k, number, ptx_u32(f->heads)), x, at;
     t = ptx_mad(k, s->sequence, s->queries, t);
-    x = ptxk__mla_stride(k, s->args, pair, 0, ptx_u32(f->heads * d));
+    x = ptxk__mla_load_stride(k, s->args, strides, 0, ptx_u32(f->heads * d));
     t = ptx_mul_wide(k, t, x);
-    x = ptxk__mla_stride(k, s->args, pair, 1, ptx_u32(d));
+    x = ptxk__mla_load_stride(k, s->args, strides, 1, ptx_u32(d));
     t = ptx_mad_wide(k, h, x, t);
     at = ptxk__arg_ptr(k, s->args, tensor);
     return ptx_ptr_add(k, at, t, bytes);
@@ -11374,38 +11435,40 @@ static ptx_val ptxk__mla_row(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
 /* Loads the tile's rows of q to shared memory, rounded to the type of the caches. */
 static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
     uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
-    ptx_val row, number, from[2], to, p, inside, x[8], words[4], c, here;
+    ptx_val row, number, from[2], to, p, in_tile, x[8], words[4], c, at;
     for (r = 0; r < f->tile; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
         number = ptx_add(k, s->first_pair, row);
         p = ptx_setp(k, PTX_LT, number, s->pairs);
-        inside = ptx_setp(k, PTX_LT, row, ptx_u32(f->tile));
-        p = ptx_and(k, p, inside);
+        in_tile = ptx_setp(k, PTX_LT, row, ptx_u32(f->tile));
+        p = ptx_and(k, p, in_tile);
         number = ptx_selp(k, number, ptx_u32(0), p);
-        from[0] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q),
-                                offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
-        from[1] = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
-                                offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
+        from[0] =
+            ptxk__mla_row_address(k, f, s, offsetof(ptxk_flash_mla_args, q),
+                                  offsetof(ptxk_flash_mla_args, q_row_stride), f->latent, bytes, number);
+        from[1] =
+            ptxk__mla_row_address(k, f, s, offsetof(ptxk_flash_mla_args, q_rope),
+                                  offsetof(ptxk_flash_mla_args, rope_row_stride), f->rope, bytes, number);
         for (e = 0; e < 8; e += per) { /* a request reads whole sectors: 16 bytes a lane, 128 a row */
             c = ptx_mul(k, s->chunk, ptx_u32(per));
             to = ptx_shr(k, c, ptx_u32(3));
             if (e) to = ptx_add(k, to, ptx_u32(e));
             to = ptxk__tile_chunk_offset(k, &f->q, row, to);
             to = ptx_ptr_add(k, s->shared, to, 1);
-            here = ptx_and(k, c, ptx_u32(7));
-            to = ptx_ptr_add(k, to, here, 2);
+            at = ptx_and(k, c, ptx_u32(7));
+            to = ptx_ptr_add(k, to, at, 2);
             for (j = 0; j < (f->latent + f->rope + 63) / 64; j++) {
                 int rope = 64 * j >= f->latent;
-                ptx_val seen = p, stored = inside;
+                ptx_val seen = p, stored = in_tile;
                 if (rope && 8 * e >= f->rope) continue;
-                here = ptx_ptr_add(k, from[rope], s->chunk, 16);
+                at = ptx_ptr_add(k, from[rope], s->chunk, 16);
                 if (rope && f->rope < 8 * e + 8 * per) {
                     c = ptx_setp(k, PTX_LT, s->chunk, ptx_u32((f->rope - 8 * e) / per));
                     seen = ptx_and(k, p, c);
-                    stored = ptx_and(k, inside, c);
+                    stored = ptx_and(k, in_tile, c);
                 }
                 ptxk__load_f32_if(k, &seen, f->q_type, per,
-                                  ptx_at(here, (int64_t)(((rope ? 0 : 64 * j) + 8 * e) * bytes)), x);
+                                  ptx_at(at, (int64_t)(((rope ? 0 : 64 * j) + 8 * e) * bytes)), x);
                 ptxk_narrow(k, f->type, per, x, words);
                 ptx_guard(k, stored);
                 ptx_st_vec(k, PTX_B32, per / 2, ptx_at(to, (int64_t)(128 * j)), words);
@@ -11416,7 +11479,8 @@ static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state 
 
 /* Where half of this thread's 16 numbers of a row goes in the tile of keys, as f16: the first half in threads
    0 to 3 of 8, else the last: stores go to different banks. The other half goes to this address ^ 16. */
-static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row) {
+static ptx_val ptxk__mla_half_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                      ptx_val row) {
     ptx_val chunk = ptx_shr(k, s->chunk, ptx_u32(2));
     chunk = ptx_mad(k, s->chunk, ptx_u32(2), chunk);
     chunk = ptxk__tile_chunk_offset(k, &f->kv, row, chunk);
@@ -11424,18 +11488,20 @@ static ptx_val ptxk__mla_place(ptx_kernel *k, const ptxk__mla *f, const ptxk__ml
     return ptx_ptr_add(k, s->shared, chunk, 1);
 }
 
-/* Stores 16 numbers as f16 `bytes` beyond `to`, of ptxk__mla_place. factor: q8_0's, f16; p: NULL: always. */
-static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val words[4],
-                            ptx_val factor, const ptx_val *p, ptx_val to, uint32_t bytes) {
+/* Stores 16 numbers as f16 `bytes` beyond `to`, of ptxk__mla_half_address. factor: q8_0's, f16; p: NULL:
+   always. */
+static void ptxk__mla_store_widened(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                    ptx_val words[4], ptx_val factor, const ptx_val *p, ptx_val to,
+                                    uint32_t bytes) {
     ptx_val last = ptx_setp(k, PTX_GE, s->chunk, ptx_u32(4)), half[2][2], out[4];
     uint32_t e;
     for (e = 0; e < 4; e++) half[e / 2][e % 2] = ptx_selp(k, words[e ^ 2], words[e], last);
-    if (f->factors[0]) {
+    if (f->factor_bytes[0]) {
         out[0] = out[1] = factor;
         factor = ptx_pack(k, PTX_F16X2, 2, out);
     }
     for (e = 0; e < 2; e++) {
-        ptxk__widen_chunk(k, f->cache, half[e], f->factors[0] ? &factor : NULL, out);
+        ptxk__widen_chunk(k, f->cache, half[e], f->factor_bytes[0] ? &factor : NULL, out);
         if (e) to = ptx_ptr(ptx_as(ptx_xor(k, ptx_as(to, PTX_B32), ptx_b32(16)), PTX_U32), PTX_SHARED);
         if (p) ptx_guard(k, *p);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, (int64_t)bytes), out);
@@ -11443,28 +11509,30 @@ static void ptxk__mla_widen(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_s
 }
 
 /* Converts a stage of 8-bit keys, whose copies have arrived, to the tile of keys. */
-static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val stage) {
-    uint32_t raw = ptxk__tile_bytes(&f->raw), pass = f->threads / 8, r, j;
+static void ptxk__mla_convert_keys(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                   ptx_val stage) {
+    uint32_t staged_bytes = ptxk__tile_bytes(&f->staged), pass = f->threads / 8, r, j;
     ptx_val row, at, from[2] = {{0}, {0}}, to, p, words[4], factor = {0}, block;
     p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->rope / 16));
     block = ptx_shr(k, s->chunk, ptx_u32(1));
     for (r = 0; r < f->keys; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
-        at = ptxk__tile_chunk_offset(k, &f->raw, row, s->chunk);
+        at = ptxk__tile_chunk_offset(k, &f->staged, row, s->chunk);
         at = ptx_ptr_add(k, stage, at, 1);
-        to = ptxk__mla_place(k, f, s, row);
-        for (j = 0; j < 2 && f->factors[0]; j++) {
-            from[j] = ptx_ptr_add(k, ptx_off(stage, (int64_t)(raw + j * f->keys * f->factors[0])), row,
-                                  f->factors[j]);
+        to = ptxk__mla_half_address(k, f, s, row);
+        for (j = 0; j < 2 && f->factor_bytes[0]; j++) {
+            from[j] =
+                ptx_ptr_add(k, ptx_off(stage, (int64_t)(staged_bytes + j * f->keys * f->factor_bytes[0])),
+                            row, f->factor_bytes[j]);
             from[j] = ptx_ptr_add(k, from[j], block, 2);
         }
         for (j = 0; j <= f->latent / 128; j++) {
             int rope = 128 * j == f->latent;
             ptxk_load16(k, rope ? &p : NULL, ptx_at(at, (int64_t)(128 * j)), words);
-            if (f->factors[0])
+            if (f->factor_bytes[0])
                 factor = rope ? ptx_ld_if(k, p, PTX_F16, ptx_at(from[1], 0), ptx_f16(0))
                               : ptx_ld(k, PTX_F16, ptx_at(from[0], (int64_t)(8 * j)));
-            ptxk__mla_widen(k, f, s, words, factor, rope ? &p : NULL, to, 256 * j);
+            ptxk__mla_store_widened(k, f, s, words, factor, rope ? &p : NULL, to, 256 * j);
         }
     }
 }
@@ -11472,26 +11540,26 @@ static void ptxk__mla_convert(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla
 /* Issues this thread's copies of q8_0's factors of a row, behind a stage's keys: of c in pieces of up to 16
    bytes, of r by the last thread of 8. */
 static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val row,
-                                   const ptx_val from[2], ptx_val there, ptx_val to) {
-    uint32_t size = f->factors[0] < 16 ? f->factors[0] : 16, j;
+                                   const ptx_val from[2], ptx_val exists, ptx_val to) {
+    uint32_t size = f->factor_bytes[0] < 16 ? f->factor_bytes[0] : 16, j;
     ptx_val p, valid, at, x;
     for (j = 0; j < 2; j++) {
         p = j ? ptx_setp(k, PTX_EQ, s->chunk, ptx_u32(7))
-              : ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->factors[0] / size));
+              : ptx_setp(k, PTX_LT, s->chunk, ptx_u32(f->factor_bytes[0] / size));
         at = ptx_ptr_add(
-            k, ptx_off(to, (int64_t)(ptxk__tile_bytes(&f->raw) + j * f->keys * f->factors[0])), row,
-            f->factors[j]);
+            k, ptx_off(to, (int64_t)(ptxk__tile_bytes(&f->staged) + j * f->keys * f->factor_bytes[0])), row,
+            f->factor_bytes[j]);
         if (!j) at = ptx_ptr_add(k, at, s->chunk, size);
         x = j ? from[1] : ptx_ptr_add(k, from[0], s->chunk, size);
-        if (j) size = f->factors[1];
+        if (j) size = f->factor_bytes[1];
         if (size == 2) {
-            valid = ptx_and(k, there, p);
+            valid = ptx_and(k, exists, p);
             x = ptx_ld_if(k, valid, PTX_U16, ptx_at(x, 0), ptx_imm(0));
             ptx_guard(k, p);
             ptx_st(k, PTX_U16, ptx_at(at, 0), x);
             continue;
         }
-        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), there);
+        valid = ptx_selp(k, ptx_u32(size), ptx_u32(0), exists);
         ptx_guard(k, p);
         if (size == 16)
             ptx_cp_async_16_zfill(k, at, x, valid);
@@ -11502,75 +11570,77 @@ static void ptxk__mla_copy_factors(ptx_kernel *k, const ptxk__mla *f, const ptxk
 
 /* Issues the copies of the step of keys from `at` (s32) on into the stage at `to`; zeros past the end. Before
    sm_80 it loads and stores them; 8-bit keys then go, converted, to the tile of keys. */
-static void ptxk__mla_copy(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at, ptx_val to) {
+static void ptxk__mla_copy_keys(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val at,
+                                ptx_val to) {
     uint32_t pass = f->threads / 8, chunks = f->rope * f->bytes / 16, async = f->stages >= f->bytes, r, j;
-    ptx_val row, key, there, page, p = {0}, from[2], valid, bytes, here, c, words[4], factor[2], x = {0};
+    ptx_val row, key, exists, page, p = {0}, from[2], valid, bytes, temp, c, words[4], factor[2], x = {0};
     for (r = 0; r < f->keys; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
         key = ptx_add(k, at, ptx_as(row, PTX_S32));
-        there = ptx_setp(k, PTX_LT, key, s->end);
-        key = ptx_selp(k, ptx_as(key, PTX_U32), ptx_u32(0), there);
+        exists = ptx_setp(k, PTX_LT, key, s->end);
+        key = ptx_selp(k, ptx_as(key, PTX_U32), ptx_u32(0), exists);
         if (f->page_size) {
             page = ptx_shr(k, key, ptx_u32(f->page_shift));
-            here = ptx_ptr_add(k, s->table, page, 4);
-            page = ptx_ld_if(k, there, PTX_U32, ptx_at(here, 0), ptx_u32(0));
+            temp = ptx_ptr_add(k, s->table, page, 4);
+            page = ptx_ld_if(k, exists, PTX_U32, ptx_at(temp, 0), ptx_u32(0));
             p = ptx_setp(k, PTX_GE, page, s->pool_pages);
             valid = ptx_selp(k, ptx_f32(NAN), ptx_get(k, s->poison), p);
             ptx_set(k, s->poison, valid);
             p = ptx_setp(k, PTX_LT, page, s->pool_pages);
-            there = ptx_and(k, there, p);
+            exists = ptx_and(k, exists, p);
             page = ptx_selp(k, page, ptx_u32(0), p);
             key = ptx_and(k, key, ptx_u32(f->page_size - 1));
-            here = ptx_cvt(k, PTX_U64, key);
-            here = ptx_mad_wide(k, page, ptx_u32(f->page_size), here);
+            temp = ptx_cvt(k, PTX_U64, key);
+            temp = ptx_mad_wide(k, page, ptx_u32(f->page_size), temp);
         }
         for (j = 0; j < 2; j++) {
             if (f->page_size) {
                 from[j] = ptx_cvt(k, PTX_U64, s->stride[j]);
-                from[j] = ptx_mul(k, here, from[j]);
+                from[j] = ptx_mul(k, temp, from[j]);
             } else {
                 from[j] = ptx_mul_wide(k, key, s->stride[j]);
             }
-            if (f->factors[0]) factor[j] = ptxk__factors_at(k, s->factors[j], from[j]);
+            if (f->factor_bytes[0]) factor[j] = ptxk__factors_at(k, s->factors[j], from[j]);
             from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
             from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
         }
-        bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), there);
+        bytes = ptx_selp(k, ptx_u32(16), ptx_u32(0), exists);
         if (f->bytes == 1 && !async) {
-            c = ptxk__mla_place(k, f, s, row);
+            c = ptxk__mla_half_address(k, f, s, row);
         } else {
-            c = ptxk__tile_chunk_offset(k, f->bytes == 1 ? &f->raw : &f->kv, row, s->chunk);
+            c = ptxk__tile_chunk_offset(k, f->bytes == 1 ? &f->staged : &f->kv, row, s->chunk);
             c = ptx_ptr_add(k, to, c, 1);
         }
-        if (f->factors[0] && async) ptxk__mla_copy_factors(k, f, s, row, factor, there, to);
+        if (f->factor_bytes[0] && async) ptxk__mla_copy_factors(k, f, s, row, factor, exists, to);
         for (j = 0; j <= f->latent * f->bytes / 128; j++) {
-            int rope = 128 * j == f->latent * f->bytes, part = rope && chunks < 8;
-            here = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
-            if (part) {
+            int rope = 128 * j == f->latent * f->bytes, is_partial = rope && chunks < 8;
+            temp = ptx_off(from[rope], rope ? 0 : (int64_t)(128 * j));
+            if (is_partial) {
                 p = ptx_setp(k, PTX_LT, s->chunk, ptx_u32(chunks));
-                there = ptx_and(k, there, p);
+                exists = ptx_and(k, exists, p);
             }
-            if (!async) ptxk_load16(k, &there, ptx_at(here, 0), words);
+            if (!async) ptxk_load16(k, &exists, ptx_at(temp, 0), words);
             if (f->bytes == 1 && !async) {
-                if (f->factors[0]) {
+                if (f->factor_bytes[0]) {
                     x = ptx_shr(k, s->chunk, ptx_u32(1));
                     x = ptx_ptr_add(k, factor[rope], x, 2);
-                    x = ptx_ld_if(k, there, PTX_F16, ptx_at(x, rope ? 0 : (int64_t)(8 * j)), ptx_f16(0));
+                    x = ptx_ld_if(k, exists, PTX_F16, ptx_at(x, rope ? 0 : (int64_t)(8 * j)), ptx_f16(0));
                 }
-                ptxk__mla_widen(k, f, s, words, x, part ? &p : NULL, c, 256 * j);
+                ptxk__mla_store_widened(k, f, s, words, x, is_partial ? &p : NULL, c, 256 * j);
                 continue;
             }
-            if (part) ptx_guard(k, p);
+            if (is_partial) ptx_guard(k, p);
             if (!async)
                 ptx_st_vec(k, PTX_B32, 4, ptx_at(c, (int64_t)(128 * j)), words);
             else
-                ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), here, bytes);
+                ptx_cp_async_16_zfill(k, ptx_off(c, (int64_t)(128 * j)), temp, bytes);
         }
     }
 }
 
 /* The sequence's cache, or the pool, of c, r or their factors. */
-static ptx_val ptxk__mla_cache(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, size_t field) {
+static ptx_val ptxk__mla_cache_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                       size_t field) {
     ptx_val x = ptxk__arg_ptr(k, s->args, field);
     if (f->page_size) return x;
     x = ptx_ptr_add(k, x, s->sequence, 8);
@@ -11585,8 +11655,8 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     s->tid = ptx_tid_x(k);
     s->lane = ptx_and(k, s->tid, ptx_u32(31));
     warp = ptx_shr(k, s->tid, ptx_u32(5));
-    s->across = ptx_rem(k, warp, ptx_u32(f->width));
-    s->along = ptx_div(k, warp, ptx_u32(f->width));
+    s->key_warp = ptx_rem(k, warp, ptx_u32(f->width));
+    s->row_warp = ptx_div(k, warp, ptx_u32(f->width));
     s->row = ptx_shr(k, s->tid, ptx_u32(3));
     s->chunk = ptx_and(k, s->tid, ptx_u32(7));
     s->sequence = ptx_ctaid_y(k);
@@ -11612,7 +11682,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     s->poison = ptx_var_new(k, x);
     for (i = 0; i < f->m; i++) { /* the keys that the queries of this thread's rows see */
         for (h = 0; h < 2; h++) {
-            x = ptx_mul(k, s->along, ptx_u32(16 * f->m));
+            x = ptx_mul(k, s->row_warp, ptx_u32(16 * f->m));
             number = ptx_shr(k, s->lane, ptx_u32(2));
             x = ptx_add(k, x, number);
             x = ptx_add(k, x, ptx_u32(16 * i + 8 * h));
@@ -11622,7 +11692,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
             x = ptx_add(k, ptx_as(x, PTX_S32), s->length);
             x = ptx_sub(k, x, ptx_as(s->queries, PTX_S32));
             x = ptx_add(k, x, ptx_s32(1));
-            s->limit[i][h] = ptx_selp(k, x, ptx_s32(0), p);
+            s->visible_keys[i][h] = ptx_selp(k, x, ptx_s32(0), p);
         }
     }
     x = ptx_add(k, s->first_pair, ptx_u32(f->tile - 1)); /* the last query of the block sees the most */
@@ -11648,9 +11718,9 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         x = ptx_selp(k, ptx_u32(i ? f->rope : f->latent), x, p);
         s->stride[i] = f->bytes == 1 ? x : ptx_mul(k, x, ptx_u32(f->bytes));
-        s->base[i] = ptxk__mla_cache(k, f, s, field);
+        s->base[i] = ptxk__mla_cache_address(k, f, s, field);
         field = offsetof(ptxk_flash_mla_args, c_factors) + 8 * i;
-        if (f->factors[0]) s->factors[i] = ptxk__mla_cache(k, f, s, field);
+        if (f->factor_bytes[0]) s->factors[i] = ptxk__mla_cache_address(k, f, s, field);
         if (f->cache != PTX_E4M3) continue;
         x = ptxk__head_factor(k, s->args, field, ptx_u32(0));
         s->factors[i] = ptx_mul(k, x, ptx_f32((double)f->scale * ptxk__byte_lift(k, f->cache)));
@@ -11664,35 +11734,35 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
     }
     /* Readers: rows of q and of the weights, columns of v, keys of k; where this thread stores weights. */
     ptxk__lane_rows(k, s->lane, &row, &half);
-    number = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    number = ptx_mad(k, s->row_warp, ptx_u32(16 * f->m), row);
     s->q = ptxk__tile_reader(k, &f->q, s->shared, number, half);
-    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_offset), 1);
     s->p = ptxk__tile_reader(k, &f->p, x, number, half);
     x = ptx_ptr_add(k, s->shared, ptx_u32(ptxk__tile_bytes(&f->q)), 1);
-    half = ptx_mad(k, s->across, ptx_u32(f->columns / 8), half);
+    half = ptx_mad(k, s->key_warp, ptx_u32(f->columns / 8), half);
     s->v = ptxk__tile_reader(k, &f->kv, x, row, half);
     ptxk__lane_columns(k, s->lane, &row, &half);
-    number = ptx_mad(k, s->across, ptx_u32(8 * f->n), row);
+    number = ptx_mad(k, s->key_warp, ptx_u32(8 * f->n), row);
     s->k = ptxk__tile_reader(k, &f->kv, x, number, half);
-    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_at), 1);
+    x = ptx_ptr_add(k, s->shared, ptx_u32(f->weights_offset), 1);
     row = ptx_shr(k, s->lane, ptx_u32(2));
-    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    row = ptx_mad(k, s->row_warp, ptx_u32(16 * f->m), row);
     half = ptx_and(k, s->lane, ptx_u32(3));
     x = ptx_ptr_add(k, x, half, 4);
     for (i = 0; i < f->n; i++) {
-        number = ptx_mad(k, s->across, ptx_u32(f->n), ptx_u32(i));
-        s->store[i] = ptxk__tile_reader(k, &f->p, x, row, number);
+        number = ptx_mad(k, s->key_warp, ptx_u32(f->n), ptx_u32(i));
+        s->weight_address[i] = ptxk__tile_reader(k, &f->p, x, row, number);
     }
     return ptx_as(begin, PTX_S32);
 }
 
 /* The address of the maxima or totals, [row][width], of this thread's row 16 i + 8 h. */
-static ptx_val ptxk__mla_scratch(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, uint32_t i,
-                                 uint32_t h) {
+static ptx_val ptxk__mla_scratch_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                         uint32_t i, uint32_t h) {
     ptx_val row = ptx_shr(k, s->lane, ptx_u32(2)), at;
-    row = ptx_mad(k, s->along, ptx_u32(16 * f->m), row);
+    row = ptx_mad(k, s->row_warp, ptx_u32(16 * f->m), row);
     at = ptx_ptr_add(k, s->shared, row, f->width * 4);
-    return ptx_ptr_add(k, at, ptx_u32(f->scratch_at + (16 * i + 8 * h) * f->width * 4), 1);
+    return ptx_ptr_add(k, at, ptx_u32(f->scratch_offset + (16 * i + 8 * h) * f->width * 4), 1);
 }
 
 /* Reduces x, one value for each of this thread's rows, over the warps that share rows. */
@@ -11705,15 +11775,15 @@ static void ptxk__mla_reduce(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             x[i][h] = ptxk_warp_reduce(k, op, x[i][h], 1, 4);
-            at = ptxk__mla_scratch(k, f, s, i, h);
-            at = ptx_ptr_add(k, at, s->across, 4);
+            at = ptxk__mla_scratch_address(k, f, s, i, h);
+            at = ptx_ptr_add(k, at, s->key_warp, 4);
             ptx_guard(k, p);
             ptx_st(k, PTX_F32, ptx_at(at, 0), x[i][h]);
         }
     ptx_bar_sync(k, ptx_imm(0));
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            at = ptxk__mla_scratch(k, f, s, i, h);
+            at = ptxk__mla_scratch_address(k, f, s, i, h);
             for (w = 0; w < f->width; w += 4)
                 ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(4 * w)), all + w);
             x[i][h] = all[0];
@@ -11727,7 +11797,7 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
                            ptx_val offset) {
     ptx_val score[2][PTXK__MLA_N][4], a[2][4], b[4], x, key, p, old, most[2][2], shrink[2][2], zero, d[4];
     ptx_val keys = s->k, values = s->v, from;
-    ptx_val plain[2][PTXK__MLA_N][4]; /* e4m3: the scores without the rotated part */
+    ptx_val latent_score[2][PTXK__MLA_N][4]; /* e4m3: the scores without the rotated part */
     uint32_t i, h, n, e, j, c;
     if (f->bytes > 1) {
         keys = ptx_ptr_add(k, keys, offset, 1);
@@ -11741,7 +11811,7 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
         for (i = 0; i < f->m && f->cache == PTX_E4M3 && 16 * j == f->latent; i++)
             for (n = 0; n < f->n; n++)
                 for (e = 0; e < 4; e++) {
-                    plain[i][n][e] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], s->factors[0]);
+                    latent_score[i][n][e] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], s->factors[0]);
                     score[i][n][e] = zero;
                 }
         from = ptxk__tile_pair_reader(k, &f->q, s->q, j);
@@ -11755,17 +11825,17 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
     /* The mask, and the maximum of each row. */
     key = ptx_and(k, s->lane, ptx_u32(3));
     key = ptx_mul(k, key, ptx_u32(2));
-    key = ptx_mad(k, s->across, ptx_u32(8 * f->n), key);
+    key = ptx_mad(k, s->key_warp, ptx_u32(8 * f->n), key);
     key = ptx_add(k, at, ptx_as(key, PTX_S32));
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            x = ptx_sub(k, s->limit[i][h], key);
+            x = ptx_sub(k, s->visible_keys[i][h], key);
             most[i][h] = ptx_f32(-INFINITY);
             for (n = 0; n < f->n; n++)
                 for (e = 2 * h; e < 2 * h + 2; e++) {
                     p = ptx_setp(k, PTX_GT, x, ptx_s32((int64_t)(8 * n + e % 2)));
                     if (f->cache == PTX_E4M3)
-                        d[0] = ptx_fma(k, score[i][n][e], s->factors[1], plain[i][n][e]);
+                        d[0] = ptx_fma(k, score[i][n][e], s->factors[1], latent_score[i][n][e]);
                     else
                         d[0] = ptx_op2(k, PTX_MUL, PTX_RN, score[i][n][e], ptx_f32((double)f->scale));
                     score[i][n][e] = ptx_selp(k, d[0], ptx_f32(-INFINITY), p);
@@ -11791,7 +11861,8 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
                     x = ptx_op2(k, PTX_ADD, PTX_RN, x, d[e % 2]);
                 }
                 d[0] = ptxk__pack_f32(k, f->type, d[0], d[1]);
-                ptx_st(k, PTX_B32, ptx_at(s->store[n], ptxk__tile_offset(&f->p, 16 * i + 8 * h, 0)), d[0]);
+                ptx_st(k, PTX_B32, ptx_at(s->weight_address[n], ptxk__tile_offset(&f->p, 16 * i + 8 * h, 0)),
+                       d[0]);
             }
             ptx_set(k, s->total[i][h], x);
         }
@@ -11821,7 +11892,8 @@ static void ptxk__mla_step(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s
 }
 
 /* The address in the workspace of the lse of partial results, behind their rows. */
-static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s, ptx_val chunks) {
+static ptx_val ptxk__mla_lse_address(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla_state *s,
+                                     ptx_val chunks) {
     ptx_val n = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, batch)), at;
     n = ptx_mul(k, n, chunks);
     n = ptx_mul_wide(k, n, s->pairs);
@@ -11831,19 +11903,19 @@ static ptx_val ptxk__mla_lses(ptx_kernel *k, const ptxk__mla *f, const ptxk__mla
 }
 
 /* Stores the rows: to out, or as partial results of this chunk. */
-static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
-                            ptx_val poison, int partial) {
-    ptx_val number, p, own, at, x[2], inverse, lse, parts, values, lses, t, factor = {0};
+static void ptxk__mla_store_rows(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s, ptx_val total[2][2],
+                                 ptx_val poison, int partial) {
+    ptx_val number, p, writes_lse, at, x[2], inverse, lse, first_row, values, lses, t, factor = {0};
     ptx_type type = partial ? PTX_F32 : f->out_type;
     uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
     if (f->cache == PTX_E4M3) {
         factor = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_mla_args, c_factors), ptx_u32(0));
         factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
     }
-    own = ptx_and(k, s->lane, ptx_u32(3));
-    t = ptx_mul(k, own, ptx_u32(2));
-    own = ptx_or(k, own, s->across);
-    own = ptx_setp(k, PTX_EQ, own, ptx_u32(0)); /* one thread of a row writes lse */
+    writes_lse = ptx_and(k, s->lane, ptx_u32(3));
+    t = ptx_mul(k, writes_lse, ptx_u32(2));
+    writes_lse = ptx_or(k, writes_lse, s->key_warp);
+    writes_lse = ptx_setp(k, PTX_EQ, writes_lse, ptx_u32(0)); /* one thread of a row writes lse */
     values = lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, workspace));
     if (partial) { /* partial row (sequence * chunks + chunk) * pairs + pair */
         x[0] = ptx_sreg(k, PTX_NCTAID_Z);
@@ -11853,19 +11925,19 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
         p = ptx_or(k, p, s->sequence);
         p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_combine */
+        ptx_st(k, PTX_U32, ptx_at(values, 0), x[0]); /* for ptxk__mla_emit_combine */
         values = ptx_off(values, PTXK__MLA_HEADER);
-        lses = ptxk__mla_lses(k, f, s, x[0]);
-        parts = ptx_mad(k, s->sequence, x[0], x[1]);
-        parts = ptx_mul_wide(k, parts, s->pairs);
+        lses = ptxk__mla_lse_address(k, f, s, x[0]);
+        first_row = ptx_mad(k, s->sequence, x[0], x[1]);
+        first_row = ptx_mul_wide(k, first_row, s->pairs);
     } else {
         lses = ptxk__arg_ptr(k, s->args, offsetof(ptxk_flash_mla_args, lse));
-        parts = ptx_mul_wide(k, s->sequence, s->pairs);
+        first_row = ptx_mul_wide(k, s->sequence, s->pairs);
     }
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             number = ptx_shr(k, s->lane, ptx_u32(2));
-            number = ptx_mad(k, s->along, ptx_u32(16 * f->m), number);
+            number = ptx_mad(k, s->row_warp, ptx_u32(16 * f->m), number);
             number = ptx_add(k, number, ptx_u32(16 * i + 8 * h));
             number = ptx_add(k, number, s->first_pair);
             p = ptx_setp(k, PTX_LT, number, s->pairs);
@@ -11879,20 +11951,21 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
             lse = ptx_add(k, lse, poison);
             if (!partial) lse = ptx_mul(k, lse, ptx_f32(0.69314718055994530942));
             at = ptx_cvt(k, PTX_U64, number);
-            x[1] = ptx_add(k, parts, at);
+            x[1] = ptx_add(k, first_row, at);
             if (partial || f->flags & PTXK_MLA_LSE) {
                 at = ptx_ptr_add(k, lses, x[1], 4);
-                ptx_guard(k, own);
+                ptx_guard(k, writes_lse);
                 ptx_st(k, PTX_F32, ptx_at(at, 0), lse);
             }
             if (partial) {
                 at = ptx_ptr_add(k, values, x[1], f->latent * 4);
             } else {
-                at = ptxk__mla_row(k, f, s, offsetof(ptxk_flash_mla_args, out),
-                                   offsetof(ptxk_flash_mla_args, out_row_stride), f->latent, bytes, number);
+                at = ptxk__mla_row_address(k, f, s, offsetof(ptxk_flash_mla_args, out),
+                                           offsetof(ptxk_flash_mla_args, out_row_stride), f->latent, bytes,
+                                           number);
             }
             at = ptx_ptr_add(k, at, t, bytes);
-            at = ptx_ptr_add(k, at, s->across, f->columns * bytes);
+            at = ptx_ptr_add(k, at, s->key_warp, f->columns * bytes);
             for (c = 0; c < f->columns / 8; c++) {
                 for (e = 0; e < 2; e++) {
                     x[e] = ptx_get(k, s->sum[i][c][2 * h + e]);
@@ -11905,10 +11978,10 @@ static void ptxk__mla_store(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *
 }
 
 /* Combines the chunks of a row: a block for each pair, 4 elements for each thread. */
-static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+static void ptxk__mla_emit_combine(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
     ptxk__mla_state s;
     ptx_val tid, number, chunks, first, i, at, lses, values, x[4], w, most, total;
-    ptx_var best, sum[5];
+    ptx_var running_most, sum[5];
     uint32_t e;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f->latent / 4, 1);
@@ -11921,22 +11994,22 @@ static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *
     values = ptxk__arg_ptr(k, s.args, offsetof(ptxk_flash_mla_args, workspace));
     chunks = ptx_ld(k, PTX_U32, ptx_at(values, 0));
     values = ptx_off(values, PTXK__MLA_HEADER);
-    lses = ptxk__mla_lses(k, f, &s, chunks);
+    lses = ptxk__mla_lse_address(k, f, &s, chunks);
     first = ptx_mul(k, s.sequence, chunks);
     first = ptx_mul_wide(k, first, s.pairs);
     at = ptx_cvt(k, PTX_U64, number);
     first = ptx_add(k, first, at);
-    best = ptx_var_new(k, ptx_f32(-FLT_MAX));
+    running_most = ptx_var_new(k, ptx_f32(-FLT_MAX));
     for (e = 0; e < 5; e++) sum[e] = ptx_var_new(k, ptx_f32(0));
     i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
     at = ptx_mad_wide(k, i, s.pairs, first);
     at = ptx_ptr_add(k, lses, at, 4);
     w = ptx_ld(k, PTX_F32, ptx_at(at, 0));
-    most = ptx_get(k, best);
+    most = ptx_get(k, running_most);
     most = ptx_max(k, most, w);
-    ptx_set(k, best, most);
+    ptx_set(k, running_most, most);
     ptx_end(k);
-    most = ptx_get(k, best);
+    most = ptx_get(k, running_most);
     i = ptx_for(k, ptx_u32(0), chunks, ptx_u32(1));
     first = ptx_mad_wide(k, i, s.pairs, first);
     at = ptx_ptr_add(k, lses, first, 4);
@@ -11958,9 +12031,9 @@ static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *
         x[e] = ptx_get(k, sum[e]);
         x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], w);
     }
-    at = ptxk__mla_row(k, f, &s, offsetof(ptxk_flash_mla_args, out),
-                       offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
-                       ptxk__kv_bytes((uint32_t)f->out_type), number);
+    at = ptxk__mla_row_address(k, f, &s, offsetof(ptxk_flash_mla_args, out),
+                               offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
+                               ptxk__kv_bytes((uint32_t)f->out_type), number);
     at = ptx_ptr_add(k, at, tid, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
     ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
     if (f->flags & PTXK_MLA_LSE) {
@@ -11978,21 +12051,21 @@ static void ptxk__mla_combine(ptx_module *m, const char *site, const ptxk__mla *
     ptx_ret(k);
 }
 
-static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
+static void ptxk__mla_emit_attend(ptx_module *m, const char *site, const ptxk__mla *f, const char *name) {
     ptxk__mla_state s;
-    ptx_val at, x, p, stage, place, total[2][2];
+    ptx_val at, x, p, stage, offset, total[2][2];
     ptx_var next, current;
     uint32_t ahead = f->bytes == 1 ? f->stages : f->stages - 1; /* steps whose copies are in flight */
-    uint32_t i, h, c, e, bytes = f->stage;
+    uint32_t i, h, c, e, bytes = f->stage_bytes;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, f->threads, 1);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_mla_args), 8);
     s.shared = ptx_shared_dynamic_aligned(k, 128);
     at = ptxk__mla_begin(k, f, &s);
-    stage = ptx_ptr_add(k, s.shared, ptx_u32(f->ring_at), 1);
+    stage = ptx_ptr_add(k, s.shared, ptx_u32(f->ring_offset), 1);
     for (i = 0; i < ahead; i++) {
         x = i ? ptx_add(k, at, ptx_s32((int64_t)(i * f->keys))) : at;
-        ptxk__mla_copy(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
+        ptxk__mla_copy_keys(k, f, &s, x, ptx_off(stage, (int64_t)(i * bytes)));
         ptxk__tile_commit(k);
     }
     ptxk__mla_load_q(k, f, &s);
@@ -12013,30 +12086,30 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
         ptx_while(k, p);
         if (ahead) ptx_cp_async_wait(k, ahead - 1);
         ptx_bar_sync(k, ptx_imm(0));
-        place = ptx_get(k, current);
+        offset = ptx_get(k, current);
         if (f->bytes == 1) { /* the stage is free once its keys are converted */
-            x = ptx_ptr_add(k, stage, place, 1);
-            if (ahead) ptxk__mla_convert(k, f, &s, x);
+            x = ptx_ptr_add(k, stage, offset, 1);
+            if (ahead) ptxk__mla_convert_keys(k, f, &s, x);
             if (ahead) ptx_bar_sync(k, ptx_imm(0));
         } else {
-            x = ptx_add(k, place, ptx_u32(ahead * bytes)); /* the stage of the previous step */
+            x = ptx_add(k, offset, ptx_u32(ahead * bytes)); /* the stage of the previous step */
             p = ptx_setp(k, PTX_GE, x, ptx_u32(f->stages * bytes));
-            place = ptx_sub(k, x, ptx_u32(f->stages * bytes));
-            x = ptx_selp(k, place, x, p);
+            offset = ptx_sub(k, x, ptx_u32(f->stages * bytes));
+            x = ptx_selp(k, offset, x, p);
             x = ptx_ptr_add(k, stage, x, 1);
         }
-        place = ptx_add(k, at, ptx_s32((int64_t)(ahead * f->keys)));
-        ptxk__mla_copy(k, f, &s, place, x);
+        offset = ptx_add(k, at, ptx_s32((int64_t)(ahead * f->keys)));
+        ptxk__mla_copy_keys(k, f, &s, offset, x);
         ptxk__tile_commit(k);
         if (!ahead) ptx_bar_sync(k, ptx_imm(0));
-        place = ptx_get(k, current);
-        ptxk__mla_step(k, f, &s, at, place);
+        offset = ptx_get(k, current);
+        ptxk__mla_step(k, f, &s, at, offset);
         at = ptx_add(k, at, ptx_s32((int64_t)f->keys));
         ptx_set(k, next, at);
-        place = ptx_add(k, place, ptx_u32(bytes));
-        p = ptx_setp(k, PTX_EQ, place, ptx_u32(f->stages * bytes));
-        place = ptx_selp(k, ptx_u32(0), place, p);
-        ptx_set(k, current, place);
+        offset = ptx_add(k, offset, ptx_u32(bytes));
+        p = ptx_setp(k, PTX_EQ, offset, ptx_u32(f->stages * bytes));
+        offset = ptx_selp(k, ptx_u32(0), offset, p);
+        ptx_set(k, current, offset);
     }
     ptx_end(k);
     if (ahead) ptx_cp_async_wait_all(k);
@@ -12045,15 +12118,15 @@ static void ptxk__mla_attend(ptx_module *m, const char *site, const ptxk__mla *f
     ptxk__mla_reduce(k, f, &s, PTX_ADD, total);
     x = ptx_get(k, s.poison);
     if (f->page_size) {
-        p = ptx_ptr_add(k, s.shared, ptx_u32(f->weights_at), 1);
+        p = ptx_ptr_add(k, s.shared, ptx_u32(f->weights_offset), 1);
         x = ptxk_block_reduce(k, PTX_ADD, x, f->threads / 32, p);
     }
     p = ptx_sreg(k, PTX_NCTAID_Z);
     p = ptx_setp(k, PTX_GT, p, ptx_u32(1));
     ptx_if(k, p);
-    ptxk__mla_store(k, f, &s, total, x, 1);
+    ptxk__mla_store_rows(k, f, &s, total, x, 1);
     ptx_else(k);
-    ptxk__mla_store(k, f, &s, total, x, 0);
+    ptxk__mla_store_rows(k, f, &s, total, x, 0);
     ptx_end(k);
     ptx_ret(k);
 }
@@ -12062,18 +12135,18 @@ PTXK__EMIT(flash_mla) {
     const ptxk_flash_mla_desc *d = (const ptxk_flash_mla_desc *)desc;
     ptxk__mla f;
     ptxk_message why;
-    char of[80], name[96];
+    char variant[80], name[96];
     uint32_t scale;
     ptx_code code = ptxk__mla_form(d, ptx_module_target(m), &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     memcpy(&scale, &f.scale, sizeof scale);
-    (void)snprintf(of, sizeof of, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent, f.rope,
-                   ptxk__cache_name(f.cache), ptx_type_name(f.q_type), ptx_type_name(f.out_type), d->tile,
-                   f.page_size, f.flags, scale);
-    (void)snprintf(name, sizeof name, "flash_mla_%s", of);
-    ptxk__mla_attend(m, site, &f, name);
-    (void)snprintf(name, sizeof name, "flash_mla_sum_%s", of);
-    ptxk__mla_combine(m, site, &f, name);
+    (void)snprintf(variant, sizeof variant, "h%u_c%u_r%u_%s_%s_%s_t%u_p%u_f%u_s%08x", f.heads, f.latent,
+                   f.rope, ptxk__cache_name(f.cache), ptx_type_name(f.q_type), ptx_type_name(f.out_type),
+                   d->tile, f.page_size, f.flags, scale);
+    (void)snprintf(name, sizeof name, "flash_mla_%s", variant);
+    ptxk__mla_emit_attend(m, site, &f, name);
+    (void)snprintf(name, sizeof name, "flash_mla_sum_%s", variant);
+    ptxk__mla_emit_combine(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
@@ -12088,11 +12161,11 @@ PTXK__LEFT_OUT(flash_mla)
 
 #define PTXK__GEMV_WARPS 8u
 #define PTXK__GEMV_THREADS (32u * PTXK__GEMV_WARPS)
-#define PTXK__GEMV_SHARED 49152u /* what every device gives without opt-in */
-#define PTXK__GEMV_RING 4928u    /* most bytes of a warp's ring */
-#define PTXK__GEMV_X 2048u       /* values of x that a block of the first launch quantises */
+#define PTXK__GEMV_SHARED 49152u      /* what every device gives without opt-in */
+#define PTXK__GEMV_RING_MAX 4928u     /* most bytes of a warp's ring */
+#define PTXK__GEMV_BLOCK_VALUES 2048u /* values of x that a block of the first launch quantises */
 #define PTXK__GEMV_K_MAX 0x4000000u
-#define PTXK__GEMV_HEAD 256u /* bytes at the start of the workspace, for the number of slices, u32 */
+#define PTXK__GEMV_HEADER 256u /* bytes at the start of the workspace, for the number of slices, u32 */
 #define PTXK__GEMV_MATRICES 3u
 
 /* Everything that a gemv description determines. */
@@ -12101,22 +12174,22 @@ typedef struct ptxk__gemv {
     uint32_t matrices, outputs; /* SwiGLU makes one output of two matrices */
     ptx_type output;
     uint32_t columns, planes, flags;
-    uint32_t k_step;  /* k is a multiple of this */
-    uint32_t record;  /* bytes of a record of x */
-    uint32_t values;  /* values of a record of x */
-    uint32_t granule; /* records in the longest step: slices of K are whole granules */
-    uint32_t ring;    /* shared bytes before x: the rings of all warps */
-    uint32_t results; /* static shared bytes of a tile's results, one of two buffers */
+    uint32_t k_step;        /* k is a multiple of this */
+    uint32_t record_bytes;  /* bytes of a record of x */
+    uint32_t record_values; /* values of a record of x */
+    uint32_t step_records;  /* records in the longest step: a slice of K is a multiple */
+    uint32_t ring_bytes;    /* shared bytes before x: the rings of all warps */
+    uint32_t results_bytes; /* static shared bytes of a tile's results, one of two buffers */
 } ptxk__gemv;
 
 /* Bytes of dynamic shared memory. */
 static uint32_t ptxk__gemv_shared_bytes(const ptxk__gemv *f) {
-    return PTXK__GEMV_SHARED - 32 - 2 * f->results;
+    return PTXK__GEMV_SHARED - 32 - 2 * f->results_bytes;
 }
 
 static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_message *why) {
     static const char *const names[PTXK__GEMV_MATRICES] = {"format", "second", "third"};
-    uint32_t format[PTXK__GEMV_MATRICES], i, room, most = 0;
+    uint32_t format[PTXK__GEMV_MATRICES], i, max_ring, min_rows = 0;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "gemv: the description is NULL");
     memset(f, 0, sizeof *f);
@@ -12159,24 +12232,26 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
     }
     f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
-    f->record = ptxk__x_record(f->planes);
-    f->values = ptxk__x_values(f->planes);
-    f->results =
+    f->record_bytes = ptxk__x_record(f->planes);
+    f->record_values = ptxk__x_values(f->planes);
+    f->results_bytes =
         4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
-    room = (ptxk__gemv_shared_bytes(f) - 2 * f->record * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
+    max_ring = (ptxk__gemv_shared_bytes(f) - 2 * f->record_bytes * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
     if (f->columns > 2)
-        room += f->record * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* granules are small then */
-    if (room > PTXK__GEMV_RING) room = PTXK__GEMV_RING;
+        max_ring += f->record_bytes * f->columns / PTXK__GEMV_WARPS / 16 * 16; /* steps are short then */
+    if (max_ring > PTXK__GEMV_RING_MAX) max_ring = PTXK__GEMV_RING_MAX;
     for (i = 0; i < f->matrices; i++)
-        if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, room))
+        if (!ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, 0, max_ring))
             return ptxk__refuse(why, PTX_E_DESC, "gemv: %u columns do not fit", f->columns);
     for (i = 0; i < f->matrices; i++)
-        if (!most || f->rows[i].rows < most) most = f->rows[i].rows;
+        if (!min_rows || f->rows[i].rows < min_rows) min_rows = f->rows[i].rows;
     for (i = 0; i < f->matrices; i++) {
         if (d->flags & PTXK_GEMV_SWIGLU) /* a warp takes the same rows of both */
-            (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, most, room);
-        if (f->rows[i].unit / f->values > f->granule) f->granule = f->rows[i].unit / f->values;
-        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring) f->ring = f->rows[i].ring * PTXK__GEMV_WARPS;
+            (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, min_rows, max_ring);
+        if (f->rows[i].unit / f->record_values > f->step_records)
+            f->step_records = f->rows[i].unit / f->record_values;
+        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring_bytes)
+            f->ring_bytes = f->rows[i].ring * PTXK__GEMV_WARPS;
     }
     return PTX_E_NONE;
 }
@@ -12190,14 +12265,15 @@ static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
     return f->planes ? 2 * ptxk__ceil_div(k, 2048) : ptxk__ceil_div(k, 256);
 }
 
-/* The workspace: sums of squares at PTXK__GEMV_HEAD, then records of x, then partial results, whose offset
-   this returns. ptxk__gemv_x_at and ptxk__gemv_parts_at compute the same in the kernels. */
-static uint64_t ptxk__gemv_parts(const ptxk__gemv *f, uint32_t k) {
-    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_X) * 4);
-    return PTXK__GEMV_HEAD + sums + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record);
+/* The workspace: sums of squares at PTXK__GEMV_HEADER, then records of x, then partial results, whose offset
+   this returns. ptxk__gemv_x_address and ptxk__gemv_parts_address compute the same in the kernels. */
+static uint64_t ptxk__gemv_parts_offset(const ptxk__gemv *f, uint32_t k) {
+    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_BLOCK_VALUES) * 4);
+    return PTXK__GEMV_HEADER + sums
+           + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record_bytes);
 }
 
-static uint32_t ptxk__gemv_n(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
+static uint32_t ptxk__gemv_matrix_rows(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
     if (!i || f->flags & PTXK_GEMV_SWIGLU) return shape->n;
     return i == 1 ? shape->second_n : shape->third_n;
 }
@@ -12210,7 +12286,7 @@ static uint64_t ptxk__gemv_matrix_bytes(const ptxk__gemv *f, uint32_t i, uint32_
 static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *shape) {
     uint32_t i, tiles = 0;
     for (i = 0; i < f->outputs; i++)
-        tiles += ptxk__ceil_div(ptxk__gemv_n(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
+        tiles += ptxk__ceil_div(ptxk__gemv_matrix_rows(f, shape, i), PTXK__GEMV_WARPS * f->rows[i].rows);
     return tiles;
 }
 
@@ -12219,36 +12295,37 @@ static uint32_t ptxk__gemv_tiles(const ptxk__gemv *f, const ptxk_gemv_shape *sha
    slice. Where the matrix is so large that memory bandwidth bounds it (16 MB), the overhead must be below a
    26th of it: the total traffic then stays within 5 % of the lower bound. */
 static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t *slices,
-                             uint32_t *groups) {
-    uint32_t units = ptxk__ceil_div(shape->k, f->granule * f->values), s, i;
+                             uint32_t *slice_blocks) {
+    uint32_t units = ptxk__ceil_div(shape->k, f->step_records * f->record_values), s, i;
     uint32_t tiles = ptxk__gemv_tiles(f, shape);
-    uint32_t unit_bytes = f->granule * f->record * f->columns;
-    uint32_t fits = (ptxk__gemv_shared_bytes(f) - f->ring) / unit_bytes;
+    uint32_t unit_bytes = f->step_records * f->record_bytes * f->columns;
+    uint32_t max_units = (ptxk__gemv_shared_bytes(f) - f->ring_bytes) / unit_bytes;
     uint64_t blocks = 2 * (uint64_t)shape->sm_count, best = UINT64_MAX, matrix = 0, tile_unit = 0,
              outputs = 0;
     for (i = 0; i < f->matrices; i++) {
-        uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->granule * f->values
+        uint64_t bytes = (uint64_t)PTXK__GEMV_WARPS * f->rows[i].rows * f->step_records * f->record_values
                          / f->rows[i].block->values * f->rows[i].block->bytes;
         if (f->outputs < f->matrices)
             tile_unit += bytes;
         else if (bytes > tile_unit)
             tile_unit = bytes;
-        matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_n(f, shape, i), shape->k);
-        outputs += (uint64_t)ptxk__gemv_n(f, shape, i) * f->columns;
+        matrix += ptxk__gemv_matrix_bytes(f, i, ptxk__gemv_matrix_rows(f, shape, i), shape->k);
+        outputs += (uint64_t)ptxk__gemv_matrix_rows(f, shape, i) * f->columns;
     }
     *slices = 0;
-    for (s = ptxk__ceil_div(units, fits); s <= units; s++) {
-        uint32_t per = ptxk__ceil_div(units, s), most, each;
-        uint64_t all, weights, activations, parts, cost;
-        if (ptxk__ceil_div(units, per) != s) continue;
+    for (s = ptxk__ceil_div(units, max_units); s <= units; s++) {
+        uint32_t slice_units = ptxk__ceil_div(units, s), used_blocks, block_tiles;
+        uint64_t max_blocks, weights, activations, parts, cost;
+        if (ptxk__ceil_div(units, slice_units) != s) continue;
         if (*slices && s > 1024) break;
-        all = blocks / s ? blocks / s : 1;
-        if (all > tiles) all = tiles;
-        each = ptxk__ceil_div(tiles, (uint32_t)all);
-        most = ptxk__ceil_div(tiles, each);
-        weights = blocks * each * (per + 2) * tile_unit; /* a tile costs some 2 steps in addition */
-        if ((uint64_t)s * most > blocks) weights = weights / blocks * s * most;
-        activations = (uint64_t)s * most * per * unit_bytes;
+        max_blocks = blocks / s ? blocks / s : 1;
+        if (max_blocks > tiles) max_blocks = tiles;
+        block_tiles = ptxk__ceil_div(tiles, (uint32_t)max_blocks);
+        used_blocks = ptxk__ceil_div(tiles, block_tiles);
+        /* A tile costs some 2 steps in addition. */
+        weights = blocks * block_tiles * (slice_units + 2) * tile_unit;
+        if ((uint64_t)s * used_blocks > blocks) weights = weights / blocks * s * used_blocks;
+        activations = (uint64_t)s * used_blocks * slice_units * unit_bytes;
         parts = s > 1 ? (uint64_t)s * outputs * 8 : 0;
         cost = weights + activations + parts;
         if (matrix > 1u << 24 && activations + parts > matrix / 26)
@@ -12256,7 +12333,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
         if (cost < best) {
             best = cost;
             *slices = s;
-            *groups = most;
+            *slice_blocks = used_blocks;
         }
     }
 }
@@ -12264,7 +12341,7 @@ static void ptxk__gemv_split(const ptxk__gemv *f, const ptxk_gemv_shape *shape, 
 PTXK__PLAN(gemv) {
     ptxk__gemv f;
     ptx_launch *l;
-    uint32_t slices = 0, groups = 0, units, bytes, i;
+    uint32_t slices = 0, slice_blocks = 0, units, bytes, i;
     uint64_t rows = 0, results = 0;
     ptx_code code = ptxk__gemv_form(desc, &f, why);
     if (code) return code;
@@ -12274,7 +12351,7 @@ PTXK__PLAN(gemv) {
     if (!shape->sm_count || shape->sm_count > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "gemv: sm_count is %u, must be 1 to 65536", shape->sm_count);
     for (i = 0; i < f.matrices; i++) {
-        uint32_t n = ptxk__gemv_n(&f, shape, i);
+        uint32_t n = ptxk__gemv_matrix_rows(&f, shape, i);
         if (n > PTXK__LEN_MAX && !i)
             return ptxk__refuse(why, PTX_E_DESC, "gemv: n is %u, must be at most 2147483647", n);
         if (!n && f.matrices > 1)
@@ -12292,18 +12369,18 @@ PTXK__PLAN(gemv) {
                             "gemv: n, second_n and third_n are %llu together, must be at most 2147483647",
                             (unsigned long long)rows);
     if (!shape->n) return PTX_E_NONE;
-    ptxk__gemv_split(&f, shape, &slices, &groups);
-    units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.granule * f.values), slices);
+    ptxk__gemv_split(&f, shape, &slices, &slice_blocks);
+    units = ptxk__ceil_div(ptxk__ceil_div(shape->k, f.step_records * f.record_values), slices);
     l = &plan->launch[plan->launches++];
     l->entry = 0;
-    l->grid[0] = ptxk__ceil_div(shape->k, PTXK__GEMV_X);
+    l->grid[0] = ptxk__ceil_div(shape->k, PTXK__GEMV_BLOCK_VALUES);
     l->grid[1] = f.columns;
     l = &plan->launch[plan->launches++];
     l->entry = 1;
-    l->grid[0] = groups;
+    l->grid[0] = slice_blocks;
     l->grid[1] = slices;
-    l->shared_bytes = f.ring + units * f.granule * f.record * f.columns;
-    plan->workspace_bytes = ptxk__gemv_parts(&f, shape->k);
+    l->shared_bytes = f.ring_bytes + units * f.step_records * f.record_bytes * f.columns;
+    plan->workspace_bytes = ptxk__gemv_parts_offset(&f, shape->k);
     if (slices > 1) {
         l = &plan->launch[plan->launches++];
         l->entry = 2;
@@ -12318,7 +12395,7 @@ PTXK__PLAN(gemv) {
     bytes = f.output == PTX_F16 ? 2 : 4;
     plan->min_bytes = (uint64_t)shape->k * f.columns * 4 + results * bytes;
     for (i = 0; i < f.matrices; i++)
-        plan->min_bytes += ptxk__gemv_matrix_bytes(&f, i, ptxk__gemv_n(&f, shape, i), shape->k);
+        plan->min_bytes += ptxk__gemv_matrix_bytes(&f, i, ptxk__gemv_matrix_rows(&f, shape, i), shape->k);
     if (f.flags & PTXK_GEMV_GAMMA) plan->min_bytes += (uint64_t)shape->k * 4;
     if (f.flags & PTXK_GEMV_RESIDUAL) plan->min_bytes += results * bytes;
     if (f.flags & PTXK_GEMV_BIAS) plan->min_bytes += rows * 4;
@@ -12368,20 +12445,20 @@ PTXK__CHECK(gemv) {
     s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
                              (f.flags & PTXK_GEMV_RESIDUAL) != 0);
     s[count++].same = 1;
-    s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts(&f, args->k), 256, 1);
+    s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts_offset(&f, args->k), 256, 1);
     s[count] = ptxk__span_written(s[count], 0);
     return ptxk__check_spans(op, s, count + 1, why);
 }
 
 /* -- gemv: the workspace, x -- */
 
-static ptx_val ptxk__gemv_sums_at(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count) {
+static ptx_val ptxk__gemv_sums_address(ptx_kernel *k, ptx_val args, ptx_val column, ptx_val *count) {
     ptx_val at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace)), n, row;
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
-    *count = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_X));
+    *count = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_BLOCK_VALUES));
     row = ptx_mul(k, *count, column);
     at = ptx_ptr_add(k, at, row, 4);
-    return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEAD), 1);
+    return ptx_ptr_add(k, at, ptx_u32(PTXK__GEMV_HEADER), 1);
 }
 
 /* The number of records of a column. */
@@ -12392,31 +12469,32 @@ static ptx_val ptxk__gemv_count_records(ptx_kernel *k, const ptxk__gemv *f, ptx_
     return ptx_add(k, n, n);
 }
 
-static ptx_val ptxk__gemv_x_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
+static ptx_val ptxk__gemv_x_address(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val at, n, end;
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
-    n = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_X));
-    end = ptx_mad(k, n, ptx_u32(4 * f->columns), ptx_u32(PTXK__GEMV_HEAD + 255));
+    n = ptxk_div_up(k, n, ptx_u32(PTXK__GEMV_BLOCK_VALUES));
+    end = ptx_mad(k, n, ptx_u32(4 * f->columns), ptx_u32(PTXK__GEMV_HEADER + 255));
     end = ptx_and(k, end, ptx_u32(0xffffff00u));
     return ptx_ptr_add(k, at, end, 1);
 }
 
-static ptx_val ptxk__gemv_parts_at(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
+static ptx_val ptxk__gemv_parts_address(ptx_kernel *k, const ptxk__gemv *f, ptx_val args) {
     ptx_val at, bytes;
-    at = ptxk__gemv_x_at(k, f, args);
+    at = ptxk__gemv_x_address(k, f, args);
     bytes = ptxk__gemv_count_records(k, f, args);
-    bytes = ptx_mul_wide(k, bytes, ptx_u32(f->record * f->columns));
+    bytes = ptx_mul_wide(k, bytes, ptx_u32(f->record_bytes * f->columns));
     bytes = ptx_add(k, bytes, ptx_u64(255));
     bytes = ptx_and(k, bytes, ptx_u64(~(uint64_t)255));
     return ptx_ptr_add(k, at, bytes, 1);
 }
 
 /* The first launch quantises x: a warp takes 256 values, a lane 8 of them. */
-static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+static void ptxk__gemv_emit_quantise(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    ptx_val args, scratch, tid, lane, column, block, records, n, inside, here, x[8], record, p, at, squares;
-    ptx_val count, other;
+    ptx_val args, scratch, tid, lane, column, block, records, n, inside, address, x[8], record, p, at,
+        squares;
+    ptx_val count, index;
     uint32_t e;
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
@@ -12424,49 +12502,49 @@ static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gem
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     block = ptx_ctaid_x(k);
-    other = ptx_shr(k, tid, ptx_u32(5));
-    block = ptx_mad(k, block, ptx_u32(PTXK__GEMV_WARPS), other);
+    index = ptx_shr(k, tid, ptx_u32(5));
+    block = ptx_mad(k, block, ptx_u32(PTXK__GEMV_WARPS), index);
     column = ptx_ctaid_y(k);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, k));
-    other = ptx_shl(k, lane, ptx_u32(3));
-    other = ptx_mad(k, block, ptx_u32(256), other);
-    inside = ptx_setp(k, PTX_LT, other, n);
+    index = ptx_shl(k, lane, ptx_u32(3));
+    index = ptx_mad(k, block, ptx_u32(256), index);
+    inside = ptx_setp(k, PTX_LT, index, n);
 
-    here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, x));
-    other = ptx_cvt(k, PTX_U64, other);
-    at = ptx_mad_wide(k, column, n, other);
-    here = ptx_ptr_add(k, here, at, 4);
+    address = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, x));
+    index = ptx_cvt(k, PTX_U64, index);
+    at = ptx_mad_wide(k, column, n, index);
+    address = ptx_ptr_add(k, address, at, 4);
     for (e = 0; e < 8; e += 4)
-        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
+        ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(address, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
                       x + e);
     if (f->flags & PTXK_GEMV_NORM) {
         squares = ptx_mul(k, x[0], x[0]);
         squares = ptxk_dot(k, 7, x + 1, x + 1, squares);
         squares = ptxk_block_reduce(k, PTX_ADD, squares, PTXK__GEMV_WARPS, scratch);
-        at = ptxk__gemv_sums_at(k, args, column, &count);
-        here = ptx_ctaid_x(k);
-        at = ptx_ptr_add(k, at, here, 4);
+        at = ptxk__gemv_sums_address(k, args, column, &count);
+        address = ptx_ctaid_x(k);
+        at = ptx_ptr_add(k, at, address, 4);
         p = ptx_setp(k, PTX_EQ, tid, ptx_u32(0));
         ptx_guard(k, p);
         ptx_st(k, PTX_F32, ptx_at(at, 0), squares);
     }
     if (f->flags & PTXK_GEMV_GAMMA) {
         ptx_val gamma[8];
-        here = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, gamma));
-        here = ptx_ptr_add(k, here, other, 4);
+        address = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, gamma));
+        address = ptx_ptr_add(k, address, index, 4);
         for (e = 0; e < 8; e += 4)
-            ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(here, (int64_t)(4 * e)), PTX_NC), ptx_f32(0),
-                          gamma + e);
+            ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(address, (int64_t)(4 * e)), PTX_NC),
+                          ptx_f32(0), gamma + e);
         for (e = 0; e < 8; e++) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], gamma[e]);
     }
     records = ptxk__gemv_count_records(k, f, args);
     at = ptx_shr(k, block, ptx_u32(f->planes ? 2 : 0));
     p = ptx_setp(k, PTX_LT, at, records);
     block = ptx_and(k, block, ptx_u32(3));
-    record = ptxk__gemv_x_at(k, f, args);
-    other = ptx_cvt(k, PTX_U64, at);
-    at = ptx_mad_wide(k, column, records, other);
-    record = ptx_ptr_add(k, record, at, f->record);
+    record = ptxk__gemv_x_address(k, f, args);
+    index = ptx_cvt(k, PTX_U64, at);
+    at = ptx_mad_wide(k, column, records, index);
+    record = ptx_ptr_add(k, record, at, f->record_bytes);
     p = ptx_warp_uniform(k, p);
     ptx_if(k, p);
     ptxk__store_x(k, f->planes, lane, block, record, x);
@@ -12477,14 +12555,14 @@ static void ptxk__gemv_quantise(ptx_module *m, const char *site, const ptxk__gem
 /* -- gemv: rows -- */
 
 /* 1 / sqrt(mean of squares + eps) of a column, in every lane of the warp. */
-static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
-    ptx_val at, count, i, here, x, sum, n;
+static ptx_val ptxk__gemv_norm_factor(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val column) {
+    ptx_val at, count, i, address, x, sum, n;
     ptx_var total = ptx_var_new(k, ptx_f32(0));
-    at = ptxk__gemv_sums_at(k, args, column, &count);
+    at = ptxk__gemv_sums_address(k, args, column, &count);
     i = ptx_for(k, lane, count, ptx_u32(32));
     {
-        here = ptx_ptr_add(k, at, i, 4);
-        x = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+        address = ptx_ptr_add(k, at, i, 4);
+        x = ptx_ld(k, PTX_F32, ptx_at(address, 0));
         sum = ptx_get(k, total);
         sum = ptx_add(k, sum, x);
         ptx_set(k, total, sum);
@@ -12510,9 +12588,9 @@ static ptx_val ptxk__gemv_rms(ptx_kernel *k, ptx_val args, ptx_val lane, ptx_val
 
 /* Completes the dot product of row `row` of matrix i: times the norm's factor, plus the bias. */
 static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val row,
-                                   ptx_val value, ptx_val rms) {
+                                   ptx_val value, ptx_val norm_factor) {
     ptx_val at;
-    if (f->flags & PTXK_GEMV_NORM) value = ptx_op2(k, PTX_MUL, PTX_RN, value, rms);
+    if (f->flags & PTXK_GEMV_NORM) value = ptx_op2(k, PTX_MUL, PTX_RN, value, norm_factor);
     if (!(f->flags & PTXK_GEMV_BIAS)) return value;
     at = ptxk__arg_ptr(k, args, PTXK__GEMV_FIELD(i, bias));
     at = ptx_ptr_add(k, at, row, 4);
@@ -12522,12 +12600,12 @@ static ptx_val ptxk__gemv_complete(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 
 /* Writes output i, y[column, row] = value (+ residual); SwiGLU: value is silu(values[0]) * values[1]. */
 static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, uint32_t i, ptx_val column,
-                              ptx_val row, const ptx_val *values, ptx_val rms) {
+                              ptx_val row, const ptx_val *values, ptx_val norm_factor) {
     uint32_t bytes = f->output == PTX_F16 ? 2 : 4;
     ptx_val at, old, value, other, index, n;
-    value = ptxk__gemv_complete(k, f, args, i, row, values[0], rms);
+    value = ptxk__gemv_complete(k, f, args, i, row, values[0], norm_factor);
     if (f->outputs < f->matrices) {
-        other = ptxk__gemv_complete(k, f, args, 1, row, values[1], rms);
+        other = ptxk__gemv_complete(k, f, args, 1, row, values[1], norm_factor);
         value = ptxk__silu(k, value);
         value = ptx_op2(k, PTX_MUL, PTX_RN, value, other);
     }
@@ -12548,16 +12626,16 @@ static void ptxk__gemv_finish(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
 /* Copies this block's slice of x, all columns, to shared memory: [column][record]. */
 static void ptxk__gemv_copy_x(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, ptx_val first, ptx_val count,
                               ptx_val shared) {
-    ptx_val from, to, at, i, tid, all, records, words[4];
+    ptx_val from, to, at, i, tid, vectors, records, words[4];
     uint32_t c;
     tid = ptx_tid_x(k);
     records = ptxk__gemv_count_records(k, f, args);
-    from = ptxk__gemv_x_at(k, f, args);
-    from = ptx_ptr_add(k, from, first, f->record);
-    all = ptx_mul(k, count, ptx_u32(f->record / 16));
+    from = ptxk__gemv_x_address(k, f, args);
+    from = ptx_ptr_add(k, from, first, f->record_bytes);
+    vectors = ptx_mul(k, count, ptx_u32(f->record_bytes / 16));
     to = shared;
     for (c = 0; c < f->columns; c++) {
-        i = ptx_for(k, tid, all, ptx_u32(PTXK__GEMV_THREADS));
+        i = ptx_for(k, tid, vectors, ptx_u32(PTXK__GEMV_THREADS));
         {
             at = ptx_ptr_add(k, from, i, 16);
             ptxk_load16(k, NULL, ptx_at(at, 0), words);
@@ -12566,33 +12644,33 @@ static void ptxk__gemv_copy_x(ptx_kernel *k, const ptxk__gemv *f, ptx_val args, 
         }
         ptx_end(k);
         if (c + 1 == f->columns) break;
-        from = ptx_ptr_add(k, from, records, f->record);
-        to = ptx_ptr_add(k, to, count, f->record);
+        from = ptx_ptr_add(k, from, records, f->record_bytes);
+        to = ptx_ptr_add(k, to, count, f->record_bytes);
     }
 }
 
 typedef struct ptxk__gemv_state { /* state of a block of the second launch */
-    ptx_val args, lane, warp, tid, ring, x, stride, norms, out, parts, slice, one;
-    ptx_val skip, count;  /* records before this slice and in it */
-    ptx_val all;          /* u64: rows of all matrices, times columns */
-    ptx_val tiles_before; /* tiles of the outputs before this one */
-    ptx_val rows_before;  /* rows of the matrices before this one */
-    ptx_var turn;         /* index of the buffer with the tile's results */
+    ptx_val args, lane, warp, tid, ring, x, column_bytes, norms, results, parts, slice, single_slice;
+    ptx_val first_record, records; /* records before this slice and in it */
+    ptx_val all_rows;              /* u64: rows of all matrices */
+    ptx_val tiles_before;          /* tiles of the outputs before this one */
+    ptx_val rows_before;           /* rows of the matrices before this one */
+    ptx_var buffer_offset;         /* offset of the buffer with the tile's results */
 } ptxk__gemv_state;
 
 /* Returns the bytes of a row of matrix i in this slice. *skip: bytes before them; *row_bytes: in all. */
-static ptx_val ptxk__gemv_slice_part(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
-                                     uint32_t i, ptx_val *row_bytes, ptx_val *skip) {
+static ptx_val ptxk__gemv_slice_bytes(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s,
+                                      uint32_t i, ptx_val *row_bytes, ptx_val *skip) {
     const ptxk__block *b = f->rows[i].block;
-    uint32_t record = f->values / b->values * b->bytes;
+    uint32_t weight_bytes = f->record_values / b->values * b->bytes;
     ptx_val n, part, most;
     n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, k));
     n = ptx_div(k, n, ptx_u32(b->values));
     *row_bytes = ptx_mul(k, n, ptx_u32(b->bytes));
-    part = ptx_mul(k, s->skip, ptx_u32(record));
+    part = ptx_mul(k, s->first_record, ptx_u32(weight_bytes));
     *skip = ptx_cvt(k, PTX_U64, part);
     part = ptx_sub(k, *row_bytes, part);
-    most = ptx_mul(k, s->count, ptx_u32(record));
+    most = ptx_mul(k, s->records, ptx_u32(weight_bytes));
     return ptx_min(k, part, most);
 }
 
@@ -12602,52 +12680,53 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
     uint32_t pair = f->outputs < f->matrices ? 2 : 1, rows = f->rows[i].rows, c, m;
     uint32_t tile_rows = PTXK__GEMV_WARPS * rows;
     ptxk__rows_state state[2];
-    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, here, at, p, inside;
-    ptx_val end, index, column, top, values[2], rms, sum[8];
+    ptx_val n, tiles, tile, blocks, weights[2], row_bytes[2], skip[2], bytes[2], row, temp, at, p, inside;
+    ptx_val buffer_offset, index, column, first_row, values[2], norm_factor, sum[8];
     memset(state, 0, sizeof state);
     n = ptxk__arg_u32(k, s->args, PTXK__GEMV_FIELD(i, n));
     for (m = 0; m < pair; m++) {
         const ptxk__rows *form = &f->rows[i + m];
-        at = ptx_mul(k, s->warp, ptx_u32(f->ring / PTXK__GEMV_WARPS)); /* the same place for all formats */
+        /* The same place for all formats. */
+        at = ptx_mul(k, s->warp, ptx_u32(f->ring_bytes / PTXK__GEMV_WARPS));
         at = ptx_ptr_add(k, s->ring, at, 1);
         ptxk__rows_setup(k, form, &state[m], s->lane, at);
         weights[m] = ptxk__arg_ptr(k, s->args, PTXK__GEMV_FIELD(i + m, weights));
-        bytes[m] = ptxk__gemv_slice_part(k, f, s, i + m, &row_bytes[m], &skip[m]);
+        bytes[m] = ptxk__gemv_slice_bytes(k, f, s, i + m, &row_bytes[m], &skip[m]);
     }
     tiles = ptxk_div_up(k, n, ptx_u32(tile_rows));
     blocks = ptx_sreg(k, PTX_NCTAID_X);
     tile = ptx_ctaid_x(k);
     if (i) { /* (block - tiles before) mod blocks */
-        here = ptx_rem(k, s->tiles_before, blocks);
-        here = ptx_sub(k, blocks, here);
-        tile = ptx_add(k, tile, here);
+        temp = ptx_rem(k, s->tiles_before, blocks);
+        temp = ptx_sub(k, blocks, temp);
+        tile = ptx_add(k, tile, temp);
         tile = ptx_rem(k, tile, blocks);
     }
     tile = ptx_for(k, tile, tiles, blocks);
     {
-        top = ptx_mul(k, tile, ptx_u32(tile_rows));
-        row = ptx_mad(k, s->warp, ptx_u32(rows), top);
-        end = ptx_get(k, s->turn);
-        at = ptx_ptr_add(k, s->out, end, 1);
+        first_row = ptx_mul(k, tile, ptx_u32(tile_rows));
+        row = ptx_mad(k, s->warp, ptx_u32(rows), first_row);
+        buffer_offset = ptx_get(k, s->buffer_offset);
+        at = ptx_ptr_add(k, s->results, buffer_offset, 1);
         ptx_comment(k, "the tile's results through shared memory: whole sectors, one store for each column");
-        here = ptx_mad(k, s->warp, ptx_u32(rows), s->lane);
-        here = ptx_ptr_add(k, at, here, 4);
+        temp = ptx_mad(k, s->warp, ptx_u32(rows), s->lane);
+        temp = ptx_ptr_add(k, at, temp, 4);
         inside = ptx_setp(k, PTX_LT, s->lane, ptx_u32(rows));
         for (m = 0; m < pair; m++) {
             ptxk__rows_start(k, &f->rows[i + m], &state[m], weights[m], row_bytes[m], row, n, skip[m],
                              bytes[m]);
-            ptxk__rows_finish(k, &f->rows[i + m], &state[m], s->x, s->stride, sum);
+            ptxk__rows_finish(k, &f->rows[i + m], &state[m], s->x, s->column_bytes, sum);
             for (c = 0; c < f->columns; c++) {
                 ptx_guard(k, inside);
-                ptx_st(k, PTX_F32, ptx_at(here, (int64_t)(4 * tile_rows * (f->columns * m + c))), sum[c]);
+                ptx_st(k, PTX_F32, ptx_at(temp, (int64_t)(4 * tile_rows * (f->columns * m + c))), sum[c]);
             }
         }
         ptx_bar_sync(k, ptx_imm(0)); /* the next tile uses the other buffer */
-        end = ptx_xor(k, end, ptx_u32(f->results));
-        ptx_set(k, s->turn, end);
+        buffer_offset = ptx_xor(k, buffer_offset, ptx_u32(f->results_bytes));
+        ptx_set(k, s->buffer_offset, buffer_offset);
         row = ptx_rem(k, s->tid, ptx_u32(tile_rows));
         column = ptx_div(k, s->tid, ptx_u32(tile_rows));
-        row = ptx_add(k, row, top);
+        row = ptx_add(k, row, first_row);
         inside = ptx_setp(k, PTX_LT, column, ptx_u32(f->columns));
         p = ptx_setp(k, PTX_LT, row, n);
         inside = ptx_and(k, inside, p);
@@ -12656,21 +12735,21 @@ static void ptxk__gemv_tile_loop(ptx_kernel *k, const ptxk__gemv *f, ptxk__gemv_
             at = ptx_ptr_add(k, at, s->tid, 4);
             for (m = 0; m < pair; m++)
                 values[m] = ptx_ld(k, PTX_F32, ptx_at(at, (int64_t)(4 * tile_rows * f->columns * m)));
-            ptx_if(k, s->one);
-            rms = ptx_f32(1);
+            ptx_if(k, s->single_slice);
+            norm_factor = ptx_f32(1);
             if (f->flags & PTXK_GEMV_NORM) {
-                here = ptx_ptr_add(k, s->norms, column, 4);
-                rms = ptx_ld(k, PTX_F32, ptx_at(here, 0));
+                temp = ptx_ptr_add(k, s->norms, column, 4);
+                norm_factor = ptx_ld(k, PTX_F32, ptx_at(temp, 0));
             }
-            ptxk__gemv_finish(k, f, s->args, i, column, row, values, rms);
+            ptxk__gemv_finish(k, f, s->args, i, column, row, values, norm_factor);
             ptx_else(k);
             index = ptx_cvt(k, PTX_U64, s->slice);
-            here = ptx_cvt(k, PTX_U64, column);
-            index = ptx_mad(k, index, ptx_u64(f->columns), here);
-            index = ptx_mul(k, index, s->all);
+            temp = ptx_cvt(k, PTX_U64, column);
+            index = ptx_mad(k, index, ptx_u64(f->columns), temp);
+            index = ptx_mul(k, index, s->all_rows);
             row = ptx_add(k, row, s->rows_before);
-            here = ptx_cvt(k, PTX_U64, row);
-            index = ptx_add(k, index, here);
+            temp = ptx_cvt(k, PTX_U64, row);
+            index = ptx_add(k, index, temp);
             at = ptx_ptr_add(k, s->parts, index, 4);
             for (m = 0; m < pair; m++) {
                 if (m) at = ptx_ptr_add(k, at, n, 4);
@@ -12699,85 +12778,85 @@ static ptx_val ptxk__gemv_all_rows(ptx_kernel *k, const ptxk__gemv *f, ptx_val a
 /* Brings up to 4 KB of each row of the block's first tile to the L2 cache, before the kernel that makes x has
    ended. */
 static void ptxk__gemv_prefetch(ptx_kernel *k, const ptxk__gemv *f, const ptxk__gemv_state *s) {
-    ptx_val row_bytes, skip, row, n, at, inside, here, p;
+    ptx_val row_bytes, skip, row, n, at, inside, x, p;
     ptx_val weights = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemv_args, weights));
-    ptx_val part = ptxk__gemv_slice_part(k, f, s, 0, &row_bytes, &skip);
+    ptx_val part = ptxk__gemv_slice_bytes(k, f, s, 0, &row_bytes, &skip);
     uint32_t r;
     n = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemv_args, n));
     row = ptx_ctaid_x(k);
     row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_WARPS), s->warp);
     row = ptx_mul(k, row, ptx_u32(f->rows[0].rows));
-    here = ptx_shl(k, s->lane, ptx_u32(7));
-    inside = ptx_setp(k, PTX_LT, here, part);
+    x = ptx_shl(k, s->lane, ptx_u32(7));
+    inside = ptx_setp(k, PTX_LT, x, part);
     weights = ptx_ptr_add(k, weights, skip, 1);
-    weights = ptx_ptr_add(k, weights, here, 1);
+    weights = ptx_ptr_add(k, weights, x, 1);
     for (r = 0; r < f->rows[0].rows; r++) {
-        here = ptx_add(k, row, ptx_u32(r));
-        p = ptx_setp(k, PTX_LT, here, n);
+        x = ptx_add(k, row, ptx_u32(r));
+        p = ptx_setp(k, PTX_LT, x, n);
         p = ptx_and(k, p, inside);
-        at = ptx_mul_wide(k, here, row_bytes);
+        at = ptx_mul_wide(k, x, row_bytes);
         at = ptx_ptr_add(k, weights, at, 1);
         ptx_guard(k, p);
         ptx_op1(k, PTX_PREFETCH_L2, 0, at);
     }
 }
 
-static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+static void ptxk__gemv_emit_rows(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_early_(m, site, name);
     ptxk__gemv_state s;
-    ptx_val shared, slices, per, units, n, p, rms, here, at;
+    ptx_val shared, slices, slice_units, units, n, p, norm_factor, x, at;
     uint32_t i;
     memset(&s, 0, sizeof s);
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 2);
     s.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
     s.norms = ptx_shared(k, "norms", PTX_F32, 8, 16);
-    s.out = ptx_shared(k, "out", PTX_F32, f->results / 2, 16);
+    s.results = ptx_shared(k, "out", PTX_F32, f->results_bytes / 2, 16);
     shared = ptx_shared_dynamic(k);
     s.tid = ptx_tid_x(k);
     s.lane = ptx_and(k, s.tid, ptx_u32(31));
     s.warp = ptx_shr(k, s.tid, ptx_u32(5));
     s.ring = shared;
-    s.x = ptx_ptr_add(k, shared, ptx_u32(f->ring), 1);
+    s.x = ptx_ptr_add(k, shared, ptx_u32(f->ring_bytes), 1);
 
     ptx_comment(k, "this block's slice of K, in records of x");
     s.slice = ptx_ctaid_y(k);
     slices = ptx_sreg(k, PTX_NCTAID_Y);
-    s.one = ptx_setp(k, PTX_EQ, slices, ptx_u32(1));
+    s.single_slice = ptx_setp(k, PTX_EQ, slices, ptx_u32(1));
     n = ptxk__arg_u32(k, s.args, offsetof(ptxk_gemv_args, k));
-    units = ptxk_div_up(k, n, ptx_u32(f->granule * f->values));
-    per = ptxk_div_up(k, units, slices);
-    here = ptx_mul(k, s.slice, per);
-    units = ptx_sub(k, units, here);
-    units = ptx_min(k, units, per);
-    s.skip = ptx_mul(k, here, ptx_u32(f->granule));
-    s.count = ptx_mul(k, units, ptx_u32(f->granule));
-    s.stride = ptx_mul(k, s.count, ptx_u32(f->record));
+    units = ptxk_div_up(k, n, ptx_u32(f->step_records * f->record_values));
+    slice_units = ptxk_div_up(k, units, slices);
+    x = ptx_mul(k, s.slice, slice_units);
+    units = ptx_sub(k, units, x);
+    units = ptx_min(k, units, slice_units);
+    s.first_record = ptx_mul(k, x, ptx_u32(f->step_records));
+    s.records = ptx_mul(k, units, ptx_u32(f->step_records));
+    s.column_bytes = ptx_mul(k, s.records, ptx_u32(f->record_bytes));
     if (ptx_module_is_dependent(m)) ptxk__gemv_prefetch(k, f, &s);
     ptx_dependent_wait_(k, site);
-    ptxk__gemv_copy_x(k, f, s.args, s.skip, s.count, s.x);
+    ptxk__gemv_copy_x(k, f, s.args, s.first_record, s.records, s.x);
     if (f->flags & PTXK_GEMV_NORM) { /* warp c takes column c */
         p = ptx_setp(k, PTX_LT, s.warp, ptx_u32(f->columns));
-        p = ptx_and(k, s.one, p);
+        p = ptx_and(k, s.single_slice, p);
         ptx_if(k, p);
-        rms = ptxk__gemv_rms(k, s.args, s.lane, s.warp);
-        here = ptx_ptr_add(k, s.norms, s.warp, 4);
+        norm_factor = ptxk__gemv_norm_factor(k, s.args, s.lane, s.warp);
+        x = ptx_ptr_add(k, s.norms, s.warp, 4);
         p = ptx_setp(k, PTX_EQ, s.lane, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_F32, ptx_at(here, 0), rms);
+        ptx_st(k, PTX_F32, ptx_at(x, 0), norm_factor);
         ptx_end(k);
     }
     ptx_comment(k, "the sum of slices needs their number");
     at = ptxk__arg_ptr(k, s.args, offsetof(ptxk_gemv_args, workspace));
-    here = ptx_ctaid_x(k);
-    here = ptx_or(k, here, s.slice);
-    here = ptx_or(k, here, s.tid);
-    p = ptx_setp(k, PTX_EQ, here, ptx_u32(0));
+    x = ptx_ctaid_x(k);
+    x = ptx_or(k, x, s.slice);
+    x = ptx_or(k, x, s.tid);
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), slices);
-    s.parts = ptxk__gemv_parts_at(k, f, s.args);
-    here = ptxk__gemv_all_rows(k, f, s.args);
-    s.all = ptx_cvt(k, PTX_U64, here);
-    s.turn = ptx_var_new(k, ptx_u32(0));
+    s.parts = ptxk__gemv_parts_address(k, f, s.args);
+    x = ptxk__gemv_all_rows(k, f, s.args);
+    s.all_rows = ptx_cvt(k, PTX_U64, x);
+    s.buffer_offset = ptx_var_new(k, ptx_u32(0));
     s.rows_before = ptx_u32(0);
     ptx_bar_sync(k, ptx_imm(0));
     for (i = 0; i < f->outputs; i++) ptxk__gemv_tile_loop(k, f, &s, i);
@@ -12789,14 +12868,14 @@ static void ptxk__gemv_rows(ptx_module *m, const char *site, const ptxk__gemv *f
 /* Adds the partial results of all slices, 4 * stride bytes apart. */
 static ptx_val ptxk__gemv_add_slices(ptx_kernel *k, ptx_val at, ptx_val stride, ptx_val slices) {
     ptx_val x;
-    ptx_var here = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
+    ptx_var next_address = ptx_var_new(k, at), total = ptx_var_new(k, ptx_f32(0));
     (void)ptx_for(k, ptx_u32(0), slices, ptx_u32(1));
     {
-        at = ptx_get(k, here);
+        at = ptx_get(k, next_address);
         at = ptx_ptr(at, PTX_GLOBAL);
         x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
         at = ptx_ptr_add(k, at, stride, 4);
-        ptx_set(k, here, at);
+        ptx_set(k, next_address, at);
         at = ptx_get(k, total);
         x = ptx_add(k, at, x);
         ptx_set(k, total, x);
@@ -12805,31 +12884,31 @@ static ptx_val ptxk__gemv_add_slices(ptx_kernel *k, ptx_val at, ptx_val stride, 
     return ptx_get(k, total);
 }
 
-static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
+static void ptxk__gemv_emit_sum(ptx_module *m, const char *site, const ptxk__gemv *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
-    ptx_val args, tid, lane, column, rms, row, n, p, at, slices, all, index, stride, values[2];
+    ptx_val args, tid, lane, column, norm_factor, row, n, p, at, slices, all_rows, index, stride, values[2];
     uint32_t i;
     ptx_launch_bounds(k, PTXK__GEMV_THREADS, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemv_args), 8);
     tid = ptx_tid_x(k);
     lane = ptx_and(k, tid, ptx_u32(31));
     column = ptx_ctaid_y(k);
-    rms = ptx_f32(1);
-    if (f->flags & PTXK_GEMV_NORM) rms = ptxk__gemv_rms(k, args, lane, column);
+    norm_factor = ptx_f32(1);
+    if (f->flags & PTXK_GEMV_NORM) norm_factor = ptxk__gemv_norm_factor(k, args, lane, column);
     row = ptx_ctaid_x(k);
     row = ptx_mad(k, row, ptx_u32(PTXK__GEMV_THREADS), tid);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_gemv_args, n));
-    all = ptxk__gemv_all_rows(k, f, args);
-    p = ptx_setp(k, PTX_GE, row, f->outputs < f->matrices ? n : all);
+    all_rows = ptxk__gemv_all_rows(k, f, args);
+    p = ptx_setp(k, PTX_GE, row, f->outputs < f->matrices ? n : all_rows);
     ptx_guard(k, p);
     ptx_ret(k);
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_gemv_args, workspace));
     slices = ptx_ld(k, PTX_U32, ptx_at(at, 0));
-    at = ptxk__gemv_parts_at(k, f, args);
+    at = ptxk__gemv_parts_address(k, f, args);
     index = ptx_cvt(k, PTX_U64, row);
-    index = ptx_mad_wide(k, all, column, index);
+    index = ptx_mad_wide(k, all_rows, column, index);
     at = ptx_ptr_add(k, at, index, 4);
-    stride = ptx_mul_wide(k, all, ptx_u32(f->columns));
+    stride = ptx_mul_wide(k, all_rows, ptx_u32(f->columns));
     values[0] = ptxk__gemv_add_slices(k, at, stride, slices);
     if (f->outputs < f->matrices) {
         at = ptx_ptr_add(k, at, n, 4);
@@ -12839,12 +12918,12 @@ static void ptxk__gemv_sum(ptx_module *m, const char *site, const ptxk__gemv *f,
         n = ptxk__arg_u32(k, args, PTXK__GEMV_FIELD(i, n));
         p = ptx_setp(k, PTX_LT, row, n);
         ptx_if(k, p);
-        ptxk__gemv_finish(k, f, args, i, column, row, values, rms);
+        ptxk__gemv_finish(k, f, args, i, column, row, values, norm_factor);
         ptx_ret(k);
         ptx_end(k);
         row = ptx_sub(k, row, n);
     }
-    ptxk__gemv_finish(k, f, args, i, column, row, values, rms);
+    ptxk__gemv_finish(k, f, args, i, column, row, values, norm_factor);
     ptx_ret(k);
 }
 
@@ -12867,10 +12946,10 @@ PTXK__EMIT(gemv) {
                                    : "xf32",
                    ptx_type_name(f.output), f.flags);
     (void)snprintf(name, sizeof name, "%s_x", base);
-    ptxk__gemv_quantise(m, site, &f, name);
-    ptxk__gemv_rows(m, site, &f, base);
+    ptxk__gemv_emit_quantise(m, site, &f, name);
+    ptxk__gemv_emit_rows(m, site, &f, base);
     (void)snprintf(name, sizeof name, "%s_sum", base);
-    ptxk__gemv_sum(m, site, &f, name);
+    ptxk__gemv_emit_sum(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
