@@ -12888,9 +12888,9 @@ PTXK__LEFT_OUT(gemv)
 #define PTXK__GEMM_M_MAX 0x400000u
 #define PTXK__GEMM_N_MAX 0x4000000u
 #define PTXK__GEMM_X_WARPS 8u
-#define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
-#define PTXK__GEMM_RASTER 8u     /* row tiles in a band of the tile order: see ptxk__gemm_locate */
-#define PTXK__GEMM_SCALES 32u    /* shared bytes of a row's unpacked scales: 16 f16 numbers */
+#define PTXK__GEMM_STEP_UNITS 2u   /* units of weights in a step */
+#define PTXK__GEMM_BAND 8u         /* row tiles in a band of the tile order: see ptxk__gemm_locate */
+#define PTXK__GEMM_SCALE_BYTES 32u /* shared bytes of a row's unpacked scales: 16 f16 numbers */
 #define PTXK__GEMM_M 4u          /* most 16-row tiles of a warp */
 #define PTXK__GEMM_N 8u          /* most 8-column tiles of a warp */
 
@@ -12899,7 +12899,7 @@ enum {
     PTXK__GEMM_FOLDED,  /* integers times their sub-block's scale; one factor for the unit */
     PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 values */
     PTXK__GEMM_NUMBERS, /* f16 or bf16; or bytes, as f16, with or without PTXK_FACTORS_... */
-    PTXK__GEMM_WORDS,   /* f32, as tf32 */
+    PTXK__GEMM_TF32,    /* f32, as tf32 */
     PTXK__GEMM_POWERS,  /* sm_75: f32 or bf16, as f16 times a power of two for each unit of a row */
     PTXK__GEMM_HALVED   /* integers; a factor for each 16 values */
 };
@@ -12937,7 +12937,7 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTXK_Q4_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1048576.0f},
     {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
-    {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f},
+    {PTXK_F32, PTXK__GEMM_TF32, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f},
     {PTX_E4M3, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
     {PTX_E5M2, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
     {PTX_S8, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f}};
@@ -13024,7 +13024,7 @@ typedef struct ptxk__gemm_x {
 } ptxk__gemm_x;
 
 /* How one format's tiles are computed. */
-typedef struct ptxk__gemm_class {
+typedef struct ptxk__gemm_tiling {
     const ptxk__block *block;
     const ptxk__gemm_format *format;
     uint32_t x;          /* index of its form of x */
@@ -13037,13 +13037,13 @@ typedef struct ptxk__gemm_class {
     uint32_t
         variants; /* of the loop, a bit mask: 1: for 4-byte aligned rows, 2: for any; many columns: bit i: for
                      rows that begin at word i of a chunk */
-} ptxk__gemm_class;
+} ptxk__gemm_tiling;
 
 /* Everything that a gemm description determines. */
 typedef struct ptxk__gemm {
     uint32_t matrices, outputs, pair;    /* pair: 2 for a gated pair, else 1 */
     uint32_t which[PTXK__GEMM_MATRICES]; /* class of each matrix */
-    ptxk__gemm_class kind[PTXK__GEMM_MATRICES];
+    ptxk__gemm_tiling kind[PTXK__GEMM_MATRICES];
     ptxk__gemm_x x[PTXK__GEMM_MATRICES];
     uint32_t classes, forms;
     uint32_t in_twos; /* 1: with an odd m, the column after the last is prepared, too */
@@ -13071,12 +13071,12 @@ static uint32_t ptxk__gemm_shared_limit(ptx_target target, uint32_t columns) {
     return chip < 80 ? 65536 : chip == 86 || chip == 89 || chip >= 120 ? 101376 : 115712;
 }
 
-static uint32_t ptxk__gemm_row_unit(const ptxk__block *b, uint32_t unit) {
+static uint32_t ptxk__gemm_row_bytes(const ptxk__block *b, uint32_t unit) {
     return unit / b->values * b->bytes;
 }
 
 /* The most columns whose sums fit into the registers of a thread. */
-static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t precision, ptx_target target) {
+static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_tiling *c, uint32_t precision, ptx_target target) {
     uint32_t exact = precision == PTXK_GEMM_EXACT, most = 64, chip = target & 0xfffu;
     if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
@@ -13090,12 +13090,12 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
 }
 
 /* Shared bytes of a row: its scales in f16 or, of BLOCKS and HALVED without warpgroups, factors in f32. */
-static uint32_t ptxk__gemm_scales(const ptxk__gemm *f, const ptxk__gemm_class *c) {
+static uint32_t ptxk__gemm_scale_bytes(const ptxk__gemm *f, const ptxk__gemm_tiling *c) {
     if (c->format->kind == PTXK__GEMM_HALVED) return 64;
-    return c->format->kind == PTXK__GEMM_BLOCKS && !f->wgmma ? c->format->unit / 8 : PTXK__GEMM_SCALES;
+    return c->format->kind == PTXK__GEMM_BLOCKS && !f->wgmma ? c->format->unit / 8 : PTXK__GEMM_SCALE_BYTES;
 }
 
-static int ptxk__gemm_has_scales(const ptxk__gemm_class *c) {
+static int ptxk__gemm_has_scales(const ptxk__gemm_tiling *c) {
     return c->block->id == PTXK_Q6_K || c->block->reader || c->format->kind == PTXK__GEMM_BLOCKS;
 }
 
@@ -13114,26 +13114,26 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
         if (x->part_bytes + f->tiles * x->sums > f->stage) f->stage = x->part_bytes + f->tiles * x->sums;
     }
     for (i = 0; i < f->classes; i++) {
-        ptxk__gemm_class *c = &f->kind[i];
-        uint32_t units = c->block->aligned || c->block->kind == PTXK__NUMBERS ? 1 : PTXK__GEMM_PAIR_UNITS;
-        c->chunks = PTXK__GEMM_PAIR_UNITS * c->unit_bytes / 16;
-        if (units > 1) c->chunks = (PTXK__GEMM_PAIR_UNITS * c->unit_bytes + 30 + 15) / 16;
+        ptxk__gemm_tiling *c = &f->kind[i];
+        uint32_t units = c->block->aligned || c->block->kind == PTXK__NUMBERS ? 1 : PTXK__GEMM_STEP_UNITS;
+        c->chunks = PTXK__GEMM_STEP_UNITS * c->unit_bytes / 16;
+        if (units > 1) c->chunks = (PTXK__GEMM_STEP_UNITS * c->unit_bytes + 30 + 15) / 16;
         c->pitch = ((units > 1 ? c->chunks : c->unit_bytes / 16) | 1) * 16;
         c->area = warps * (f->mixed ? 2 : f->m) * 16 * c->pitch;
         c->parts = f->x[c->x].parts;
-        if (PTXK__GEMM_PAIR_UNITS / units * c->area > f->weights)
-            f->weights = PTXK__GEMM_PAIR_UNITS / units * c->area;
+        if (PTXK__GEMM_STEP_UNITS / units * c->area > f->weights)
+            f->weights = PTXK__GEMM_STEP_UNITS / units * c->area;
     }
     f->stage = (f->stage + 127) / 128 * 128;
     f->weights = (f->weights + 127) / 128 * 128;
     f->scales = 2 * f->weights + f->stages * f->stage;
     f->shared = f->scales;
     for (i = 0; i < f->classes; i++) {
-        uint32_t bytes = warps * f->m * 16 * ptxk__gemm_scales(f, &f->kind[i]);
+        uint32_t bytes = warps * f->m * 16 * ptxk__gemm_scale_bytes(f, &f->kind[i]);
         if (ptxk__gemm_has_scales(&f->kind[i]) && f->shared < f->scales + bytes)
             f->shared = f->scales + bytes;
     }
-    f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
+    f->shared += 32; /* the flag of the last block, and what ptxk__gemm_set_next_granule writes */
 }
 
 #define PTXK__WGMMA_WARPS 8u
@@ -13156,7 +13156,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     f->raw_at = f->x_at + 2 * f->stage;
     f->rows_at = f->raw_at;
     for (i = 0; i < f->classes; i++) {
-        ptxk__gemm_class *c = &f->kind[i];
+        ptxk__gemm_tiling *c = &f->kind[i];
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
@@ -13169,7 +13169,7 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
 }
 
 /* Whether a weight becomes a sum of two f16 numbers, because it does not fit into one. */
-static int ptxk__wgmma_is_double(const ptxk__block *b, uint32_t precision) {
+static int ptxk__wgmma_is_split(const ptxk__block *b, uint32_t precision) {
     return precision == PTXK_GEMM_EXACT && (b->reader ? !b->reader->halves : !b->aligned);
 }
 
@@ -13194,7 +13194,7 @@ static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
 
 /* Whether warpgroups multiply weights of format b by so many columns: registers must suffice. A factor of 32
    values becomes one f16 number; those of IQ4_XS do not fit into one, which EXACT requires. */
-static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
+static int ptxk__wgmma_is_supported(const ptxk__block *b, uint32_t precision, uint32_t columns) {
     if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
     return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
 }
@@ -13249,7 +13249,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__gemm_find_block(format[i]);
         const ptxk__gemm_format *g;
-        ptxk__gemm_class *c = &f->kind[f->classes];
+        ptxk__gemm_tiling *c = &f->kind[f->classes];
         ptxk__gemm_x x;
         if (!b)
             return ptxk__refuse(why, PTX_E_DESC,
@@ -13271,7 +13271,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         f->classes++;
         c->block = b;
         c->format = g;
-        c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
+        c->unit_bytes = ptxk__gemm_row_bytes(b, g->unit);
         c->tails = b->values < 256 || !b->aligned;
         c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : b->bytes % 4 ? 3 : 1;
         memset(&x, 0, sizeof x);
@@ -13280,9 +13280,9 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.second = g->second;
         x.sums = g->sums;
         if (wgmma) {
-            if (!ptxk__wgmma_takes(b, d->precision, wide)) return PTX_E_DESC;
+            if (!ptxk__wgmma_is_supported(b, d->precision, wide)) return PTX_E_DESC;
             if (!b->reader && (d->precision == PTXK_GEMM_FAST || !b->aligned)) x.sums = 0;
-            if (ptxk__wgmma_is_double(b, d->precision)) planes = 2;
+            if (ptxk__wgmma_is_split(b, d->precision)) planes = 2;
         } else if (!wide && g->kind != PTXK__GEMM_FOLDED) {
             x.offset =
                 g->kind == PTXK__GEMM_BLOCKS || g->kind == PTXK__GEMM_HALVED ? ptxk__gemm_offset(b) : 0;
@@ -13297,7 +13297,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
             if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
             if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
         }
-        x.type = g->kind == PTXK__GEMM_WORDS                              ? PTX_F32
+        x.type = g->kind == PTXK__GEMM_TF32                               ? PTX_F32
                  : format[i] == PTXK_BF16 && g->kind != PTXK__GEMM_POWERS ? PTX_BF16
                                                                           : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
@@ -13391,7 +13391,7 @@ static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
     uint32_t i, step;
     for (i = 0; i < f->classes && !f->wide; i++) {
         step = !f->kind[i].block->aligned ? 4 : f->columns > 32 ? 16 : 32;
-        if (ptxk__gemm_row_unit(f->kind[i].block, 256) % step) return 512;
+        if (ptxk__gemm_row_bytes(f->kind[i].block, 256) % step) return 512;
     }
     return 256;
 }
@@ -13401,7 +13401,7 @@ static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
    values of a tile: the mean of the busiest multiprocessor's granules and the longest block's, 6 for a
    block's first tile, 3 for each other, and sums of parts. With 64 columns and more, runs of more than 8
    tiles would separate blocks that share rows in L2: each tile has a block then, unless GROUPED. */
-static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
+static uint32_t ptxk__gemm_choose_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
     uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
     uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
     uint32_t total = chip < 80                                 ? 65536
@@ -13483,7 +13483,7 @@ PTXK__PLAN(gemm) {
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
     l = &plan->launch[1];
     l->entry = 1;
-    l->grid[0] = ptxk__gemm_blocks(&f, shape, tiles * column_tiles);
+    l->grid[0] = ptxk__gemm_choose_blocks(&f, shape, tiles * column_tiles);
     l->grid[1] = l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
     l->block[1] = l->block[2] = 1;
@@ -13497,7 +13497,7 @@ PTXK__PLAN(gemm) {
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
     for (i = 0; i < f.matrices; i++) {
         const ptxk__block *b = f.kind[f.which[i]].block;
-        plan->min_bytes += (uint64_t)ptxk__gemm_row_unit(b, shape->k) * n[i] * groups;
+        plan->min_bytes += (uint64_t)ptxk__gemm_row_bytes(b, shape->k) * n[i] * groups;
         if (ptxk__gemm_is_byte(b))
             plan->min_bytes += 4 * ptxk__gemm_factors_of(f.factors, n[i], shape->k) * groups;
     }
@@ -13550,7 +13550,7 @@ PTXK__CHECK(gemm) {
                                 "gemm: matrix[%u].y_stride is %llu, must be n (%u) to 2^32 - 1 (0: n)", i,
                                 (unsigned long long)stride, m->n);
         b = f.kind[f.which[i]].block;
-        row = (uint64_t)ptxk__gemm_row_unit(b, args->k) * m->n;
+        row = (uint64_t)ptxk__gemm_row_bytes(b, args->k) * m->n;
         s[count] = ptxk__span_of(names[i][0], m->weights, row, 16, 1);
         if (f.flags & PTXK_GEMM_GROUPED) {
             if (args->group_stride[i] % 16 || (!args->group_stride[i] && row % 16 && groups > 1))
@@ -13610,7 +13610,7 @@ PTXK__CHECK(gemm) {
     (offsetof(ptxk_gemm_args, matrix) + (i) * sizeof(ptxk_gemm_matrix) + offsetof(ptxk_gemm_matrix, field))
 
 /* The address `at` + 4 n bytes, rounded up to whole 256 bytes from `at`. n is below 2^32 - 63. */
-static ptx_val ptxk__gemm_behind(ptx_kernel *k, ptx_val at, ptx_val n) {
+static ptx_val ptxk__gemm_after_words(ptx_kernel *k, ptx_val at, ptx_val n) {
     n = ptx_add(k, n, ptx_u32(63));
     n = ptx_shr(k, n, ptx_u32(6));
     return ptx_ptr_add(k, at, n, 256);
@@ -13649,9 +13649,9 @@ static void ptxk__gemm_layout_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val arg
     }
     l->counters = at;
     x = ptx_mul(k, l->tiles[f->outputs - 1], l->column_tiles);
-    l->factors = ptxk__gemm_behind(k, at, x);
+    l->factors = ptxk__gemm_after_words(k, at, x);
     x = ptx_mul(k, l->column_tiles, ptx_u32(f->columns));
-    at = ptxk__gemm_behind(k, l->factors, x);
+    at = ptxk__gemm_after_words(k, l->factors, x);
     for (i = 0; i < f->forms; i++) {
         l->x[i] = at;
         units = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, k));
@@ -13674,14 +13674,15 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
     return ptx_selp(k, n, stride, p);
 }
 
-/* Where a column tile lies among the groups: what ptxk__gemm_find returns. */
+/* Where a column tile lies among the groups: what ptxk__gemm_find_group returns. */
 typedef struct ptxk__gemm_place {
     ptx_val group, first, left; /* u32: group; the tile's first row of y; rows of the group from there on */
     ptx_val exists;             /* predicate: the tile exists */
     ptx_val tiles;              /* where it does not: the tiles of all groups */
 } ptxk__gemm_place;
 
-static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
+static ptxk__gemm_place ptxk__gemm_find_group(ptx_kernel *k, const ptxk__gemm *f, ptx_val args,
+                                              ptx_val tile) {
     ptxk__gemm_place place;
     ptx_val all = ptx_u32(0xffffffffu), lane = ptx_laneid(k), m, groups, offsets, at, group, inside, begin;
     ptx_val end, tiles, upto, x, p, q, value[4];
@@ -14012,7 +14013,7 @@ static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val
                                      ptx_val *exists) {
     ptx_val tile = ptx_div(k, column, ptx_u32(f->columns)), x, p, list, count, inside;
     ptx_var row;
-    ptxk__gemm_place place = ptxk__gemm_find(k, f, args, tile);
+    ptxk__gemm_place place = ptxk__gemm_find_group(k, f, args, tile);
     x = ptx_and(k, column, ptx_u32(f->columns - 1));
     p = inside = ptx_setp(k, PTX_LT, x, place.left);
     if (f->in_twos) p = ptx_setp(k, PTX_LT, ptx_and(k, x, ptx_u32(6)), place.left);
@@ -14131,7 +14132,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
 
 typedef struct ptxk__gemm_state {
     ptx_val args, tid, lane, warp, g, t, shared, flag;
-    const ptxk__gemm_class *kind;
+    const ptxk__gemm_tiling *kind;
     const ptxk__gemm_x *form;
     ptxk__gemm_layout layout;
     ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
@@ -14169,7 +14170,7 @@ typedef struct ptxk__gemm_state {
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
     const char *waits; /* call site, where the products wait for the preceding kernels; else NULL */
     uint32_t chains; /* accumulators of a tile, which its products use in turn */
-    ptx_val constant[12]; /* of the format, see ptxk__gemm_lane */
+    ptx_val constant[12]; /* of the format, see ptxk__gemm_lane_constants */
     ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
     ptx_val scale[PTXK__GEMM_M][2][8], factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2];
     ptx_val low[PTXK__GEMM_M][4]; /* minima, operand A of the product with the sums of x */
@@ -14198,33 +14199,34 @@ typedef struct ptxk__gemm_state {
     uint32_t pendings;
 } ptxk__gemm_state;
 
-static int ptxk__gemm_is_shifted(const ptxk__gemm_class *c) {
+static int ptxk__gemm_is_2_byte_aligned(const ptxk__gemm_tiling *c) {
     return !c->block->aligned && c->block->kind != PTXK__NUMBERS;
 }
 
 /* Whether sums of 8-bit weights are multiplied: by factors, or by what the conversion to f16 leaves out. */
-static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_class *c) {
+static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_tiling *c) {
     return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_lift(k, c->block->id) > 1);
 }
 
 /* The number of sums in a group that have factors of their own; 0: a factor applies to the sums of a unit. */
-static uint32_t ptxk__gemm_blocks_of(const ptxk__gemm_class *c) {
+static uint32_t ptxk__gemm_factors_in_group(const ptxk__gemm_tiling *c) {
     uint32_t kind = c->format->kind;
     return kind == PTXK__GEMM_HALVED ? 2 : kind == PTXK__GEMM_BLOCKS;
 }
 
 /* The constant that multiplies the f32 sums. */
-static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_class *c) {
-    if ((f->wide || f->wgmma) && (f->precision == PTXK_GEMM_FAST || ptxk__gemm_blocks_of(c))) return 1;
-    if (c->block->reader && c->block->reader->part == PTXK__PART_E2M1 && ptxk__gemm_blocks_of(c)) return 1;
+static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_tiling *c) {
+    if ((f->wide || f->wgmma) && (f->precision == PTXK_GEMM_FAST || ptxk__gemm_factors_in_group(c))) return 1;
+    if (c->block->reader && c->block->reader->part == PTXK__PART_E2M1 && ptxk__gemm_factors_in_group(c))
+        return 1;
     if (c->block->reader && c->block->reader->part == PTXK__PART_BIAS_1) return 65536;
     return (double)c->format->factor;
 }
 
 /* Copies 16 bytes under predicate *p (NULL: always); zeros where *valid is 0, not 16 (NULL: 16). Before sm_80
    loads them, and ptxk__gemm_store_pending stores them. */
-static void ptxk__gemm_send(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int64_t to_offset, ptx_val from,
-                            int64_t offset, const ptx_val *p, const ptx_val *valid) {
+static void ptxk__gemm_copy_chunk(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int64_t to_offset,
+                                  ptx_val from, int64_t offset, const ptx_val *p, const ptx_val *valid) {
     if (ptxk__has_cp_async(k)) {
         if (p) ptx_guard(k, *p);
         if (valid)
@@ -14261,13 +14263,13 @@ static void ptxk__gemm_commit(ptx_kernel *k) {
 }
 
 /* The shared offset of a chunk of a row's step. */
-static uint32_t ptxk__gemm_chunk_offset(const ptxk__gemm_class *c, uint32_t chunk) {
+static uint32_t ptxk__gemm_chunk_offset(const ptxk__gemm_tiling *c, uint32_t chunk) {
     uint32_t per = c->unit_bytes / 16;
-    return ptxk__gemm_is_shifted(c) ? chunk * 16 : chunk / per * c->area + chunk % per * 16;
+    return ptxk__gemm_is_2_byte_aligned(c) ? chunk * 16 : chunk / per * c->area + chunk % per * 16;
 }
 
 /* The shared address `bytes` (u32) before `at`. */
-static ptx_val ptxk__gemm_back(ptx_kernel *k, ptx_val at, ptx_val bytes) {
+static ptx_val ptxk__gemm_subtract_bytes(ptx_kernel *k, ptx_val at, ptx_val bytes) {
     at = ptx_sub(k, ptx_as(at, PTX_U32), bytes);
     return ptx_ptr(at, PTX_SHARED);
 }
@@ -14276,9 +14278,9 @@ static ptx_val ptxk__gemm_back(ptx_kernel *k, ptx_val at, ptx_val bytes) {
    slot: shared address. A lane copies one chunk of each pair, so that two lanes read a whole sector. */
 static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next,
                                     ptx_val slot, uint32_t v) {
-    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_tiling *c = s->kind;
     uint32_t per = c->unit_bytes / 16, pairs = (c->chunks + 1) / 2, first, last, i, j, before = s->pendings;
-    int shifted = ptxk__gemm_is_shifted(c), tails = c->tails != 0;
+    int shifted = ptxk__gemm_is_2_byte_aligned(c), tails = c->tails != 0;
     ptx_val have[2], last_have, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
     if (shifted) {
         uint32_t bytes = c->unit_bytes + (c->block->reader ? 4 : 0); /* readers read a word further */
@@ -14318,7 +14320,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             other = ptx_cvt(k, PTX_U64, s->half);
             from = ptx_mad(k, other, ptx_u64(16), from);
             other = ptx_and(k, shift, ptx_u32(16)); /* a row's first chunk goes to offset 0 */
-            to = ptxk__gemm_back(k, to, other);
+            to = ptxk__gemm_subtract_bytes(k, to, other);
         }
         from = ptx_ptr(from, PTX_GLOBAL);
         for (j = first; j < last; j++) {
@@ -14329,9 +14331,9 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
                 q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
                 q = ptx_setp(k, PTX_GE, q, shift);
                 p = ptx_and(k, p, q);
-            } else if (shifted && (2 * j + 2) * 16 > PTXK__GEMM_PAIR_UNITS * c->unit_bytes) {
+            } else if (shifted && (2 * j + 2) * 16 > PTXK__GEMM_STEP_UNITS * c->unit_bytes) {
                 q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(32 * j)); /* and the last one after it */
-                other = ptx_add(k, shift, ptx_u32(PTXK__GEMM_PAIR_UNITS * c->unit_bytes));
+                other = ptx_add(k, shift, ptx_u32(PTXK__GEMM_STEP_UNITS * c->unit_bytes));
                 q = ptx_setp(k, PTX_LT, q, other);
                 p = ptx_and(k, p, q);
                 if (2 * j + 1 >= c->chunks) p = ptx_and(k, p, edge);
@@ -14342,7 +14344,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
                 here = ptx_add(k, s->cross, ptx_as(to, PTX_U32));
                 here = ptx_ptr(here, PTX_SHARED);
             }
-            ptxk__gemm_send(k, s, here, a, from, 32 * j, &p, NULL);
+            ptxk__gemm_copy_chunk(k, s, here, a, from, 32 * j, &p, NULL);
         }
     }
     if (!tails) return;
@@ -14351,7 +14353,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     ptx_comment(k, "the end of the rows: zeros behind it");
     start = ptx_mul(k, next, ptx_u32(c->unit_bytes));
     rest = ptx_sub(k, s->row_bytes, start);
-    rest = ptx_min(k, rest, ptx_u32(PTXK__GEMM_PAIR_UNITS * c->unit_bytes));
+    rest = ptx_min(k, rest, ptx_u32(PTXK__GEMM_STEP_UNITS * c->unit_bytes));
     for (i = 0; i < f->m; i++) {
         from = ptx_get(k, s->from[i]);
         to = ptx_ptr_add(k, slot, ptx_u32(i * 16 * c->pitch), 1);
@@ -14363,7 +14365,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             q = ptx_cvt(k, PTX_U64, s->half);
             from = ptx_mad(k, q, ptx_u64(16), from);
             other = ptx_and(k, shift, ptx_u32(16));
-            to = ptxk__gemm_back(k, to, other);
+            to = ptxk__gemm_subtract_bytes(k, to, other);
             other = ptx_add(k, rest, shift);
         }
         from = ptx_ptr(from, PTX_GLOBAL);
@@ -14426,7 +14428,7 @@ static void ptxk__gemm_advance_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk_
     uint32_t i;
     for (i = 0; i < f->m; i++) {
         from = ptx_get(k, s->from[i]);
-        from = ptx_add(k, from, ptx_u64(PTXK__GEMM_PAIR_UNITS * s->kind->unit_bytes));
+        from = ptx_add(k, from, ptx_u64(PTXK__GEMM_STEP_UNITS * s->kind->unit_bytes));
         ptx_set(k, s->from[i], from);
     }
 }
@@ -14448,9 +14450,9 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
                 last = ptx_setp(k, PTX_LT, s->tid, ptx_u32(chunks[j] - i));
                 if (p) last = ptx_and(k, last, *p);
             }
-            ptxk__gemm_send(k, s, s->x_to, (int64_t)(slot * f->stage + (at + i) * 16), from,
-                            (int64_t)(part * x->part_bytes + (at + i) * 16),
-                            i + threads > chunks[j] ? &last : p, valid);
+            ptxk__gemm_copy_chunk(k, s, s->x_to, (int64_t)(slot * f->stage + (at + i) * 16), from,
+                                  (int64_t)(part * x->part_bytes + (at + i) * 16),
+                                  i + threads > chunks[j] ? &last : p, valid);
         }
 }
 
@@ -14470,7 +14472,7 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
 }
 
 /* The low or the high half of x, twice: no instruction, as those on f16 pairs select halves of sources. */
-static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
+static ptx_val ptxk__gemm_broadcast_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
     pair[0] = pair[1] = half[high];
@@ -14500,9 +14502,9 @@ static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32
 /* -- gemm: weights times a power of two for each row -- */
 
 /* x in f16, in both halves of a word. */
-static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+static ptx_val ptxk__wide_broadcast_f16(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
 
-static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+static ptx_val ptxk__wide_max_abs(ptx_kernel *k, ptx_val x, ptx_val y) {
     y = ptx_abs(k, y);
     return ptx_max(k, x, y);
 }
@@ -14510,7 +14512,7 @@ static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
 /* Lowers a row's power of two, with headroom for factors four times as large. Where 2^(30 - s) <= size <
    2^(31 - s), the bound of sizes, most, becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a
    scale are below 2^15 then. out: the ratio of the new power to the old. */
-static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
+static void ptxk__gemm_lower_power(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
     ptx_val x, y, ratio;
     x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
     y = ptx_add(k, x, ptx_u32(3));
@@ -14532,7 +14534,7 @@ static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var p
 
 typedef struct ptxk__wgmma {
     ptx_var part[4 * PTXK__GEMM_N * 4]; /* exact: sums of a unit */
-    ptx_var power[2], most[2];          /* see ptxk__gemm_fall */
+    ptx_var power[2], most[2];          /* see ptxk__gemm_lower_power */
     ptx_val scale[2];                   /* f16 pairs: the unit's factor, twice (Q6_K); those of two blocks */
     ptx_val matrix, yes;                /* descriptor of x in stage 0; predicate: true */
     ptx_val first;                      /* the slice's first unit */
@@ -14542,8 +14544,8 @@ typedef struct ptxk__wgmma {
 
 /* Lowers the powers of two of this lane's rows, and their sums with them, where they are too large for the
    factors of the unit. size: the factors' magnitude, f32, not negative. Returns the powers in power. */
-static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, const ptx_val size[2],
-                            ptx_val power[2]) {
+static void ptxk__wgmma_fit_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                   const ptx_val size[2], ptx_val power[2]) {
     ptxk__wgmma *g = s->wgmma;
     ptx_val p, q[2], x, y;
     ptx_var ratio[2];
@@ -14562,7 +14564,7 @@ static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     for (h = 0; h < 2; h++) {
         ratio[h] = ptx_var_new(k, ptx_f32(1));
         ptx_if(k, q[h]);
-        ptxk__gemm_fall(k, size[h], g->most[h], g->power[h], ratio[h]);
+        ptxk__gemm_lower_power(k, size[h], g->most[h], g->power[h], ratio[h]);
         ptx_end(k);
     }
     for (n = 0; n < f->n; n++)
@@ -14586,21 +14588,21 @@ static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
         m[h] = ptx_cvt(k, PTX_F32, pair[1]);
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], ptx_f32(16777216));
         size[h] = ptx_abs(k, size[h]);
-        size[h] = ptxk__wide_larger(k, size[h], m[h]);
+        size[h] = ptxk__wide_max_abs(k, size[h], m[h]);
     }
-    ptxk__wgmma_fit(k, f, s, size, power);
+    ptxk__wgmma_fit_powers(k, f, s, size, power);
     for (h = 0; h < 2; h++) {
         d[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], power[h]);
         m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], ptx_f32(-0.0001220703125)); /* -2^-13 */
         m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], power[h]);
-        d[h] = ptxk__wide_twice(k, d[h]);
-        m[h] = ptxk__wide_twice(k, m[h]);
+        d[h] = ptxk__wide_broadcast_f16(k, d[h]);
+        m[h] = ptxk__wide_broadcast_f16(k, m[h]);
         y = ptx_prmt(k, s->more[0][h][4], ptx_b32(0x64646464), ptx_b32(0x4342));
         y = ptxk__gemm_fma(k, y, s->constant[6], s->constant[7]);
         y = ptxk__gemm_times(k, y, m[h]);
         for (e = 0; e < 2; e++) {
             s->scale[0][h][e] = ptxk__gemm_times(k, s->scale[0][h][e], d[h]);
-            s->less[h][e] = ptxk__gemm_half(k, y, e);
+            s->less[h][e] = ptxk__gemm_broadcast_half(k, y, e);
         }
     }
 }
@@ -14613,11 +14615,11 @@ static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(33554432)); /* 2^25 */
         size[h] = ptx_abs(k, size[h]);
     }
-    ptxk__wgmma_fit(k, f, s, size, power);
+    ptxk__wgmma_fit_powers(k, f, s, size, power);
     for (h = 0; h < 2; h++) {
         x = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(32));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power[h]);
-        s->wgmma->scale[h] = ptxk__wide_twice(k, x);
+        s->wgmma->scale[h] = ptxk__wide_broadcast_f16(k, x);
     }
 }
 
@@ -14627,12 +14629,12 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
     uint32_t h, j;
     for (h = 0; h < 2; h++) {
-        size[h] = ptxk__wide_larger(k, ptx_f32(9.8607613e-32f), d[h][0]); /* 2^-103: powers end at 2^127 */
-        size[h] = ptxk__wide_larger(k, size[h], d[h][1]);
+        size[h] = ptxk__wide_max_abs(k, ptx_f32(9.8607613e-32f), d[h][0]); /* 2^-103: powers end at 2^127 */
+        size[h] = ptxk__wide_max_abs(k, size[h], d[h][1]);
         size[h] = ptxk_warp_reduce(k, PTX_MAX, size[h], 1, 4);
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
     }
-    ptxk__wgmma_fit(k, f, s, size, power);
+    ptxk__wgmma_fit_powers(k, f, s, size, power);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (h = 0; h < 2; h++) {
         power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
@@ -14640,7 +14642,7 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the 2^-4 of the sums of x */
         for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
         x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
-        ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
+        ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALE_BYTES)), x);
     }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
@@ -14649,7 +14651,7 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 static void ptxk__gemm_store_scales(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                     ptx_type type, uint32_t n, ptx_val words[PTXK__GEMM_M][2][4]) {
     ptx_val to = ptx_mul(k, s->t, ptx_u32(4 * n));
-    uint32_t pitch = ptxk__gemm_scales(f, s->kind), i;
+    uint32_t pitch = ptxk__gemm_scale_bytes(f, s->kind), i;
     to = ptx_ptr(ptx_xor(k, ptx_as(s->scales, PTX_U32), to), PTX_SHARED);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (i = 0; i < 2 * f->m; i++)
@@ -14675,8 +14677,8 @@ static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 /* -- gemm: formats with a reader -- */
 
 /* Block `which` of this unit in row (i, h). */
-static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
-                                     ptxk__number which) {
+static ptxk__source ptxk__gemm_block_source(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
+                                            ptxk__number which) {
     const ptxk__block *b = s->kind->block;
     ptxk__source source = s->source[i][h];
     which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
@@ -14712,7 +14714,7 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     uint32_t blocks = 256 / b->values, i, h, j;
     ptx_val words[PTXK__GEMM_M][2][4], pair[2];
     ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
-    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_reader_weights */
     double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
     double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
     for (i = 0; i < f->m; i++)
@@ -14726,7 +14728,7 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                 memset(&o, 0, sizeof o);
                 if (blocks == 1) inner = share, share = ptxk__known(0);
                 if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
-                source = ptxk__gemm_block(k, s, i, h, share);
+                source = ptxk__gemm_block_source(k, s, i, h, share);
                 r->factors(k, &source, inner, &o);
                 if (!r->halves) {
                     words[i][h][j] = o.factor;
@@ -14763,12 +14765,13 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
    numbers, 2^-24 q; with s->scaled 1024 + q, less 1024 + bias. With halves they are times their scale: signed
    ones as 1152 + q, less 1152; others as subnormal numbers, with scales 2^10 times their value. e2m1 is 2^-14
    times its value, its scales 2^14 times (a block's power of two is 2^112 at most). */
-static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
-                            ptx_val a[2][4]) {
+static void ptxk__gemm_reader_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
+                                      ptx_val a[2][4]) {
     const ptxk__block *b = s->kind->block;
     const ptxk__reader *r = b->reader;
-    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
-    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
+    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALE_BYTES + 4 * w, e;
+    ptxk__source *row = &s->source[i][h],
+                 source = ptxk__gemm_block_source(k, s, i, h, ptxk__known(w / shares));
     ptxk__share_of p;
     ptx_val quad[3], scale[2], even, odd, less;
     const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
@@ -14781,7 +14784,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     memcpy(row->pick, source.pick, sizeof row->pick);
     if (r->halves && r->quads == PTXK__QUADS_16_APART) {
         even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
-        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
+        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_broadcast_half(k, even, e);
     } else if (r->halves) { /* both quads are of one half */
         even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
         scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
@@ -14837,7 +14840,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
    minima become the bytes of one word. They are in bytes 2 i and 2 i + 1, i = t & 1, of three words: the
    first (scales) and the second (minima) have all 6 bits (t < 2) or the upper two, the third has the lower
    four. */
-static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+static void ptxk__gemm_lane_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val p, odd;
     uint32_t id = s->kind->block->id;
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
@@ -15016,9 +15019,10 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
     uint32_t id = s->kind->block->id, i, h;
     ptx_val slot = ptx_get(k, s->slot), head[4], x, y, z;
     s->at = ptx_ptr_add(k, s->row, slot, 1);
-    if (!ptxk__gemm_is_shifted(s->kind) && v) s->at = ptx_ptr_add(k, s->at, ptx_u32(v * s->kind->area), 1);
+    if (!ptxk__gemm_is_2_byte_aligned(s->kind) && v)
+        s->at = ptx_ptr_add(k, s->at, ptx_u32(v * s->kind->area), 1);
     s->own = s->at;
-    for (i = 0; i < f->m && ptxk__gemm_is_shifted(s->kind); i++)
+    for (i = 0; i < f->m && ptxk__gemm_is_2_byte_aligned(s->kind); i++)
         for (h = 0; h < 2; h++) {
             uint32_t bytes = v * s->kind->unit_bytes;
             x = ptx_get(k, s->shift[i][h]);
@@ -15059,8 +15063,8 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 }
                 y = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4140)); /* 1024 + the scales */
                 y = ptxk__gemm_fma(k, y, s->constant[4], s->constant[5]);
-                s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
-                s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
+                s->scale[i][h][0] = ptxk__gemm_broadcast_half(k, y, 0);
+                s->scale[i][h][1] = ptxk__gemm_broadcast_half(k, y, 1);
                 s->more[i][h][4] = x; /* for ptxk__gemm_minima, at the unit's end */
                 s->more[i][h][5] = head[0];
             }
@@ -15085,7 +15089,7 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 }
 
 /* Multiplies *a by a scale, in f16. rest: the rounding errors, exact. */
-static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
+static void ptxk__gemm_times_exact(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
     ptx_val x = *a, less;
     *a = ptxk__gemm_times(k, x, scale);
     less = ptx_neg(k, ptx_as(*a, PTX_F16X2));
@@ -15101,7 +15105,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
     ptx_val x, y, low, high, scale[2];
     for (h = 0; h < 2; h++) {
         if (s->kind->block->reader) {
-            ptxk__gemm_read(k, s, w, i, h, a);
+            ptxk__gemm_reader_weights(k, s, w, i, h, a);
             continue;
         }
         if (s->kind->format->kind == PTXK__GEMM_POWERS) {
@@ -15152,10 +15156,10 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             y = s->more[i][h][w & 1];
             if (!halved && w % 4 == 0)
                 ptxk_load16(k, NULL,
-                            ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
+                            ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALE_BYTES + 4 * w)),
                             s->scale[i][h]);
             for (e = 0; e < 2 && !halved; e++)
-                scale[e] = ptxk__gemm_half(k, s->scale[i][h][2 * e + second], w & 1);
+                scale[e] = ptxk__gemm_broadcast_half(k, s->scale[i][h][2 * e + second], w & 1);
             high = second ? ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(2)), PTX_B32) : y;
             y = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
@@ -15172,7 +15176,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
                 if (!rest && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
                 if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* 2^-9 (q - 32) */
                 if (rest)
-                    ptxk__gemm_double(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
+                    ptxk__gemm_times_exact(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
                 else
                     *to = ptxk__gemm_fma(k, *to, scale[e & 1], s->less[h][e & 1]);
             }
@@ -15231,8 +15235,8 @@ static void ptxk__gemm_add(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint3
 }
 
 /* f32: 8 values of this lane, in rows g and g + 8, as tf32. rest: the remainders (EXACT). */
-static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t i,
-                             ptx_val a[4][4], ptx_val rest[4][4]) {
+static void ptxk__gemm_tf32_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t i,
+                                    ptx_val a[4][4], ptx_val rest[4][4]) {
     ptx_val words[8], x;
     uint32_t h, e;
     for (h = 0; h < 2; h++) {
@@ -15252,8 +15256,8 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 /* BLOCKS, HALVED: initialises the accumulators of tile n of 8 columns for group w. */
-static void ptxk__gemm_begin(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
-                             uint32_t w, uint32_t n, uint32_t which) {
+static void ptxk__gemm_init_accumulators(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                         uint32_t slot, uint32_t w, uint32_t n, uint32_t which) {
     const ptxk__gemm_x *x = s->form;
     uint32_t per = x->groups / x->parts, at = slot * f->stage + f->tiles * per * x->planes * 512, i;
     ptx_val start[4];
@@ -15267,16 +15271,16 @@ static void ptxk__gemm_begin(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 /* Multiplies group w of unit v: all tiles of rows by all columns. */
-static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t w,
-                             uint32_t slot) {
+static void ptxk__gemm_multiply_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                                      uint32_t w, uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[3][8];
-    uint32_t i, n, p, e, half, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
-    uint32_t blocks = ptxk__gemm_blocks_of(s->kind);
+    uint32_t i, n, p, e, half, products = s->kind->format->kind == PTXK__GEMM_TF32 ? 4 : 2;
+    uint32_t blocks = ptxk__gemm_factors_in_group(s->kind);
     int words = s->kind->block->id == PTXK_F32;
     int two = f->precision == PTXK_GEMM_EXACT && (words || (s->kind->block->id == PTXK_Q6_K && !blocks));
     for (e = 0; e < blocks && w % 4 == 0; e++) { /* factors of four groups */
-        uint32_t pitch = ptxk__gemm_scales(f, s->kind), chunk = w / 4 * blocks + e;
+        uint32_t pitch = ptxk__gemm_scale_bytes(f, s->kind), chunk = w / 4 * blocks + e;
         ptx_val at = ptx_xor(k, ptx_as(s->scales, PTX_U32), ptx_u32(16 * chunk));
         for (i = 0; i < 2 * f->m; i++)
             ptxk_load16(k, NULL, ptx_at(ptx_ptr(at, PTX_SHARED), (int64_t)(8 * i * pitch)),
@@ -15284,13 +15288,13 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
     for (i = 0; i < f->m; i++) {
         if (products == 4)
-            ptxk__gemm_words(k, f, s, i, a[i], rest[i]);
+            ptxk__gemm_tf32_weights(k, f, s, i, a[i], rest[i]);
         else
             ptxk__gemm_weights(k, s, v, w, i, a[i], two ? rest[i] : NULL);
     }
     for (n = 0; n < f->n; n++)
         for (half = 0; half < (blocks > 1 ? blocks : 1); half++) {
-            if (blocks) ptxk__gemm_begin(k, f, s, slot, w, n, half);
+            if (blocks) ptxk__gemm_init_accumulators(k, f, s, slot, w, n, half);
             for (p = 0; p < x->planes; p++) {
                 if (!half) ptxk__gemm_load_x(k, f, s, slot, w, n, p, b[p]);
                 for (e = half; e < (blocks > 1 ? half + 1 : products); e++)
@@ -15314,11 +15318,11 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     uint32_t i, n, e, chain;
     const ptxk__reader *r = s->kind->block->reader;
     ptx_val b[2], d[PTXK__GEMM_M][4], factor[2];
-    int plain = s->kind->format->kind == PTXK__GEMM_NUMBERS || s->kind->format->kind == PTXK__GEMM_WORDS;
+    int plain = s->kind->format->kind == PTXK__GEMM_NUMBERS || s->kind->format->kind == PTXK__GEMM_TF32;
     if (ptxk__gemm_is_byte(s->kind->block)) plain = !ptxk__gemm_has_factors(k, f, s->kind);
     if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
     for (n = 0; n < f->n; n++) {
-        if (ptxk__gemm_blocks_of(s->kind) && !x->sums) continue;
+        if (ptxk__gemm_factors_in_group(s->kind) && !x->sums) continue;
         for (i = 0; i < f->m; i++)
             for (e = 0; e < 4; e++) d[i][e] = s->zero;
         for (e = 0; e < x->sums / 256; e++) {
@@ -15330,7 +15334,7 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
         for (i = 0; i < f->m; i++) {
             factor[0] = factor[1] = s->constant[5];
             if (r && x->sums) ptxk__gemm_add(k, s, i, n, d[i], r->halves ? s->minimum[i] : factor);
-            if (ptxk__gemm_blocks_of(s->kind)) continue;
+            if (ptxk__gemm_factors_in_group(s->kind)) continue;
             for (chain = 0; chain < s->chains; chain++)
                 ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n], plain ? NULL : s->factor[i]);
             if (x->order == PTXK__GEMM_PAIRS) {
@@ -15342,8 +15346,8 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 }
 
 /* Multiplies part `part` of unit v of the step: waits for its copies, and issues those of later parts. */
-static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
-                            uint32_t part) {
+static void ptxk__gemm_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                                     uint32_t part) {
     const ptxk__gemm_x *x = s->form;
     uint32_t slot = (v * x->parts + part) & 1, w, i, n, e, c, per = x->groups / x->parts;
     ptx_val unit, p, from, here;
@@ -15367,7 +15371,7 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         here = ptx_get(k, s->slot);
         here = ptx_xor(k, here, ptx_u32(f->weights));
         here = ptx_ptr_add(k, s->to, here, 1);
-        unit = ptx_add(k, unit, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        unit = ptx_add(k, unit, ptx_u32(PTXK__GEMM_STEP_UNITS));
         ptxk__gemm_copy_weights(k, f, s, unit, here, v);
         if (v) ptxk__gemm_advance_weights(k, f, s);
         ptxk__gemm_commit(k);
@@ -15377,7 +15381,7 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
                 for (n = 0; n < f->n; n++)
                     for (e = 0; e < 4; e++) s->acc[c][i][n][e] = s->zero;
     }
-    for (w = part * per; w < (part + 1) * per; w++) ptxk__gemm_group(k, f, s, v, w, slot);
+    for (w = part * per; w < (part + 1) * per; w++) ptxk__gemm_multiply_group(k, f, s, v, w, slot);
     if (part + 1 == x->parts) ptxk__gemm_end_unit(k, f, s, slot);
     ptxk__gemm_store_pending(k, s, 0);
 }
@@ -15448,7 +15452,7 @@ static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 
 /* Sets up a tile's copies: this lane's rows and where it reads. */
 static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
-    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_tiling *c = s->kind;
     ptx_val pair, row, x, y, last, at, copied;
     uint32_t i, h, per = c->unit_bytes / 16;
     s->half = ptx_and(k, s->lane, ptx_u32(1));
@@ -15465,7 +15469,8 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     x = ptx_mad(k, s->half, ptx_u32(16), x);
     s->to = ptx_ptr_add(k, s->shared, x, 1);
     s->cross = ptx_u32(0);
-    if (!ptxk__gemm_is_shifted(c) && per % 2) s->cross = ptx_mul(k, s->half, ptx_u32(c->area - 16 * per));
+    if (!ptxk__gemm_is_2_byte_aligned(c) && per % 2)
+        s->cross = ptx_mul(k, s->half, ptx_u32(c->area - 16 * per));
     x = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     x = ptx_mul(k, x, ptx_u32(c->pitch));
     s->row = ptx_ptr_add(k, s->shared, x, 1);
@@ -15476,11 +15481,11 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     if (c->tails) { /* a row, and so the matrix, may end within a chunk */
         x = ptx_and(k, s->row_bytes, ptx_u32(15));
         x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
-        s->needed = ptx_selp(k, ptx_u32(PTXK__GEMM_PAIR_UNITS + 1), ptx_u32(PTXK__GEMM_PAIR_UNITS), x);
+        s->needed = ptx_selp(k, ptx_u32(PTXK__GEMM_STEP_UNITS + 1), ptx_u32(PTXK__GEMM_STEP_UNITS), x);
     }
     last = ptx_sub(k, s->n, ptx_u32(1));
     at = ptx_mul(k, first, ptx_u32(c->unit_bytes));
-    if (!ptxk__gemm_is_shifted(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
+    if (!ptxk__gemm_is_2_byte_aligned(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
     at = ptx_cvt(k, PTX_U64, at);
     for (i = 0; i < f->m; i++) {
         uint32_t which = f->pair > 1 ? i : 0, own = s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m;
@@ -15498,7 +15503,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         y = ptx_mad_wide(k, row, s->row_bytes, at);
         x = ptx_ptr_add(k, weights, y, 1);
         s->from[i] = ptx_var_new(k, ptx_as(x, PTX_U64));
-        for (h = 0; h < 2 && ptxk__gemm_is_shifted(c); h++) {
+        for (h = 0; h < 2 && ptxk__gemm_is_2_byte_aligned(c); h++) {
             row = ptxk__gemm_own_row(k, f, s, i, h, last);
             y = ptx_mul(k, row, s->row_bytes);
             y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
@@ -15509,9 +15514,10 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
     if (!ptxk__gemm_has_scales(c)) return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
-    y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scales(f, c)), ptx_u32(f->scales));
+    y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scale_bytes(f, c)), ptx_u32(f->scales));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
-    if (!f->wgmma && ptxk__gemm_blocks_of(c) && c->format->unit > 128) { /* swizzle: no bank conflicts */
+    if (!f->wgmma && ptxk__gemm_factors_in_group(c)
+        && c->format->unit > 128) { /* swizzle: no bank conflicts */
         y = ptx_shr(k, s->g, ptx_u32(c->format->kind == PTXK__GEMM_HALVED ? 1 : 2));
         s->scales = ptx_ptr_add(k, s->scales, y, 16);
     }
@@ -15522,9 +15528,9 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 
 /* Advances the addresses of 2-byte aligned rows by a step. */
 static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t bytes = PTXK__GEMM_PAIR_UNITS * s->kind->unit_bytes, i, h;
+    uint32_t bytes = PTXK__GEMM_STEP_UNITS * s->kind->unit_bytes, i, h;
     ptx_val x;
-    if (!ptxk__gemm_is_shifted(s->kind) || bytes % 32 == 0) return;
+    if (!ptxk__gemm_is_2_byte_aligned(s->kind) || bytes % 32 == 0) return;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             x = ptx_get(k, s->shift[i][h]);
@@ -15533,7 +15539,8 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         }
 }
 
-static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t p);
+static void ptxk__wgmma_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                                      uint32_t p);
 
 /* Loops over the units of the slice: one loop for 4-byte aligned rows, and one for others. */
 static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
@@ -15551,12 +15558,12 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         if (i == 2 && s->kind->variants == 3) ptx_else(k);
         s->words_aligned = i == 1;
         ptx_loop(k);
-        for (v = 0; v < PTXK__GEMM_PAIR_UNITS; v++) {
+        for (v = 0; v < PTXK__GEMM_STEP_UNITS; v++) {
             for (part = 0; part < x->parts; part++)
                 if (f->wgmma)
-                    ptxk__wgmma_part(k, f, s, v, part);
+                    ptxk__wgmma_multiply_part(k, f, s, v, part);
                 else
-                    ptxk__gemm_part(k, f, s, v, part);
+                    ptxk__gemm_multiply_part(k, f, s, v, part);
             if (v) {
                 at = ptx_get(k, s->slot);
                 at = ptx_xor(k, at, ptx_u32(f->weights));
@@ -15616,8 +15623,8 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     first = ptxk__gemm_slice(k, f, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_wait(k, f, s, first);
-    ptxk__gemm_lane(k, f, s);
-    s->chains = f->n == 1 && !ptxk__gemm_blocks_of(s->kind) ? 2 : 1;
+    ptxk__gemm_lane_constants(k, f, s);
+    s->chains = f->n == 1 && !ptxk__gemm_factors_in_group(s->kind) ? 2 : 1;
     s->first_unit = first;
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
@@ -15689,14 +15696,14 @@ static int ptxk__wide_is_scaled(const ptxk__gemm *f, const ptxk__gemm_state *s) 
 }
 
 /* Whether a weight is a sum of two numbers in operand A, because it does not fit into one. */
-static int ptxk__wide_is_double(const ptxk__gemm *f, const ptxk__gemm_state *s) {
-    return ptxk__gemm_is_shifted(s->kind) && f->precision == PTXK_GEMM_EXACT;
+static int ptxk__wide_is_split(const ptxk__gemm *f, const ptxk__gemm_state *s) {
+    return ptxk__gemm_is_2_byte_aligned(s->kind) && f->precision == PTXK_GEMM_EXACT;
 }
 
-#define PTXK__WIDE_FACTORS 2048u /* offset of the f32 numbers of rows, after the minima */
+#define PTXK__WIDE_ROW_NUMBERS 2048u /* offset of the f32 numbers of rows, after the minima */
 
 /* The index of a row's number: row 64 m + 8 i + g has 64 m + 8 g + i, so that a thread's are adjacent. */
-static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
+static ptx_val ptxk__wide_row_number_index(ptx_kernel *k, ptx_val row) {
     ptx_val x = ptx_and(k, row, ptx_u32(0x47)), y = ptx_bfe(k, row, ptx_u32(3), ptx_u32(3));
     x = ptx_mad(k, x, ptx_u32(8), y);
     y = ptx_and(k, row, ptx_u32(64));
@@ -15705,7 +15712,8 @@ static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
 }
 
 /* The address of row r of the block. */
-static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, ptx_val r) {
+static ptx_val ptxk__wide_row_address(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
+                                      ptx_val r) {
     ptx_val row = r, x, last = ptx_sub(k, s->n, ptx_u32(1)), from = s->weights[0], p;
     if (f->pair > 1) {
         x = ptx_and(k, r, ptx_u32(15));
@@ -15724,9 +15732,9 @@ static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__ge
 
 /* Copies unit `next` of this thread's row: every second chunk. */
 static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next) {
-    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_tiling *c = s->kind;
     ptxk__gemm_wide *w = s->wide;
-    uint32_t shifted = (uint32_t)ptxk__gemm_is_shifted(c), j;
+    uint32_t shifted = (uint32_t)ptxk__gemm_is_2_byte_aligned(c), j;
     ptx_val p = ptx_setp(k, PTX_LT, next, s->end), q, from, at, left, valid;
     (void)f;
     ptx_if(k, p);
@@ -15796,14 +15804,14 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 
 /* Lowers the row's power of two where it is too large for the factors of the row's next unit. size: their
    magnitude, f32, not negative. */
-static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
+static void ptxk__wide_fit_power(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     ptxk__gemm_wide *w = s->wide;
     ptx_val p, x;
     ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
     x = ptx_get(k, w->most);
     p = ptx_setp(k, PTX_GT, size, x);
     ptx_if(k, p);
-    ptxk__gemm_fall(k, size, w->most, w->power, out);
+    ptxk__gemm_lower_power(k, size, w->most, w->power, out);
     ptx_set(k, fell, ptx_u32(1));
     ptx_end(k);
     x = ptx_get(k, fell);
@@ -15848,14 +15856,14 @@ static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
         m = ptx_cvt(k, PTX_F32, pair[1]);
         p = ptx_op2(k, PTX_MUL, PTX_RN, d, ptx_f32(16777216));
         p = ptx_abs(k, p);
-        p = ptxk__wide_larger(k, p, m);
-        ptxk__wide_raise(k, s, p);
+        p = ptxk__wide_max_abs(k, p, m);
+        ptxk__wide_fit_power(k, s, p);
         power = ptx_get(k, w->power);
         d = ptx_op2(k, PTX_MUL, PTX_RN, d, power);
         m = ptx_op2(k, PTX_MUL, PTX_RN, m, ptx_f32(-0.0001220703125)); /* -2^-13 */
         m = ptx_op2(k, PTX_MUL, PTX_RN, m, power);
-        pair[0] = ptxk__wide_twice(k, d);
-        pair[1] = ptxk__wide_twice(k, m);
+        pair[0] = ptxk__wide_broadcast_f16(k, d);
+        pair[1] = ptxk__wide_broadcast_f16(k, m);
     }
     for (i = 0; i < 2; i++) {
         z = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140)); /* 1024 + the scales */
@@ -15878,8 +15886,8 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     ptx_val scale = ptx_get(k, w->scale[p / 2]), minimum = ptx_get(k, w->minimum[p / 2]), x, y, z, low, high;
     ptx_val s2[2], m2[2], turn = w->half;
     for (e = 0; e < 2; e++) {
-        s2[e] = ptxk__gemm_half(k, scale, e);
-        m2[e] = ptxk__gemm_half(k, minimum, e);
+        s2[e] = ptxk__gemm_broadcast_half(k, scale, e);
+        m2[e] = ptxk__gemm_broadcast_half(k, minimum, e);
     }
     if (five) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
         turn = ptx_mul(k, w->half, ptx_u32(4));
@@ -15914,7 +15922,7 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 }
 
 /* Loads the chunks that have words `first` to `first` + n of those at `at`. */
-static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
+static void ptxk__wide_load_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
     for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
@@ -15935,7 +15943,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
     uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
     ptx_val raw[24], at, x, p;
     if (block->id != PTXK_Q6_K) {
-        ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
+        ptxk__wide_load_chunks(k, from, first, own * block->bytes / 4, raw);
         for (i = 0; i < own; i++) {
             x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
             ptx_set(k, w->more[i], x); /* lower half: f16 */
@@ -15948,13 +15956,13 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
     }
     for (i = 0; i < 2; i++) { /* quants: lower bits, upper bits */
         at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
-        ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
+        ptxk__wide_load_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
         for (j = 0; j < (i ? 8u : 16u); j++) {
             x = ptxk__wide_word(k, raw, first, 4 * j, pick);
             ptx_set(k, w->word[16 * i + j], x);
         }
     }
-    ptxk__wide_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
+    ptxk__wide_load_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
     p = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
     for (i = 0; i < 2; i++) {
         x = ptxk__wide_word(k, raw, first, 4 * i, pick);
@@ -15967,7 +15975,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
 }
 
 /* The lower half of a word, an f16, as f32. */
-static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
+static ptx_val ptxk__wide_low_half(ptx_kernel *k, ptx_val x) {
     ptx_val half[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
     return ptx_cvt(k, PTX_F32, half[0]);
@@ -16005,7 +16013,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     while (--i) ptx_end(k);
     if (block->id == PTXK_Q6_K) {
         x = ptx_get(k, w->head);
-        x = ptxk__wide_lower(k, x);
+        x = ptxk__wide_low_half(k, x);
         if (!fast) {
             ptx_set(k, w->head, ptx_as(x, PTX_B32));
             return;
@@ -16013,11 +16021,11 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         size = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(33554432)); /* 2^25 */
         size = ptx_abs(k, size);
         size = ptx_selp(k, size, ptx_f32(0), exists);
-        ptxk__wide_raise(k, s, size);
+        ptxk__wide_fit_power(k, s, size);
         power = ptx_get(k, w->power);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(32));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
-        x = ptxk__wide_twice(k, x);
+        x = ptxk__wide_broadcast_f16(k, x);
         ptx_set(k, w->head, x);
         return;
     }
@@ -16025,22 +16033,22 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     other = ptx_ptr_add(k, bytes, x, own * step);
     for (i = 0; i < own; i++) {
         x = ptxk__load_f16(k, other, step * i);
-        size = ptxk__wide_larger(k, size, x);
+        size = ptxk__wide_max_abs(k, size, x);
         x = ptx_get(k, w->more[i]);
-        x = ptxk__wide_lower(k, x);
-        size = ptxk__wide_larger(k, size, x);
+        x = ptxk__wide_low_half(k, x);
+        size = ptxk__wide_max_abs(k, size, x);
     }
     fast = fast && block->id == PTXK_Q4_0; /* nibbles are subnormal f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
-    ptxk__wide_raise(k, s, size);
+    ptxk__wide_fit_power(k, s, size);
     power = ptx_get(k, w->power);
     for (i = 0; i < own; i++) {
         x = ptx_get(k, w->more[i]);
-        x = ptxk__wide_lower(k, x);
+        x = ptxk__wide_low_half(k, x);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
-        x = ptxk__wide_twice(k, x);
+        x = ptxk__wide_broadcast_f16(k, x);
         ptx_set(k, w->more[i], x);
     }
 }
@@ -16121,14 +16129,14 @@ static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 
 /* Reads this thread's half of the next unit. exists: whether there is one; else nothing uses what is read. */
 static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
-    if (ptxk__gemm_is_shifted(s->kind))
+    if (ptxk__gemm_is_2_byte_aligned(s->kind))
         ptxk__wide_read_blocks(k, f, s, exists);
     else
         ptxk__wide_read_bytes(k, f, s);
 }
 
 /* A shared address with `bits` inverted. */
-static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
+static ptx_val ptxk__wide_xor_address(ptx_kernel *k, ptx_val at, uint32_t bits) {
     if (!bits) return at;
     at = ptx_xor(k, ptx_as(at, PTX_U32), ptx_u32(bits));
     return ptx_ptr(at, PTX_SHARED);
@@ -16140,24 +16148,24 @@ static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     ptxk__gemm_wide *w = s->wide;
     ptx_val out[2][2][4], rest[2][2][4], x, y, half[2];
     uint32_t e, b, exact = f->precision == PTXK_GEMM_EXACT;
-    if (!ptxk__gemm_is_shifted(s->kind))
+    if (!ptxk__gemm_is_2_byte_aligned(s->kind))
         ptxk__wide_unpack_bytes(k, f, s, p, out);
     else if (s->kind->block->id == PTXK_Q6_K)
         ptxk__wide_unpack_q6(k, f, s, p, out, rest);
     else
         ptxk__wide_unpack_blocks(k, f, s, p, out, rest);
-    for (e = 0; e < 2 && ptxk__wide_is_double(f, s); e++)
+    for (e = 0; e < 2 && ptxk__wide_is_split(f, s); e++)
         for (b = 0; b < 2; b++)
             ptx_st_vec(k, PTX_B32, 4,
-                       ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b),
+                       ptx_at(ptxk__wide_xor_address(k, w->a_to, 32 * e + 16 * b),
                               (int64_t)((2 + slot) * PTXK__WIDE_PART)),
                        rest[e][b]);
     for (e = 0; e < 2; e++)
         for (b = 0; b < 2; b++)
-            ptx_st_vec(
-                k, PTX_B32, 4,
-                ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
-                out[e][b]);
+            ptx_st_vec(k, PTX_B32, 4,
+                       ptx_at(ptxk__wide_xor_address(k, w->a_to, 32 * e + 16 * b),
+                              (int64_t)(slot * PTXK__WIDE_PART)),
+                       out[e][b]);
     y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
     if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* for ptxk__wide_end_unit */
         x = ptx_get(k, w->head);
@@ -16179,8 +16187,8 @@ static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 }
 
 /* Loads number `which` of each of the thread's rows. */
-static void ptxk__wide_rows(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
-                            ptx_val out[PTXK__GEMM_M][2]) {
+static void ptxk__wide_load_row_numbers(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
+                                        ptx_val out[PTXK__GEMM_M][2]) {
     ptx_val x[4];
     uint32_t i, e;
     for (i = 0; i < 2; i++) {
@@ -16192,7 +16200,7 @@ static void ptxk__wide_rows(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
 static void ptxk__wide_scale_sums(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val row[PTXK__GEMM_M][2], x;
     uint32_t i, n, e;
-    ptxk__wide_rows(k, s, 0, row);
+    ptxk__wide_load_row_numbers(k, s, 0, row);
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->n; n++)
             for (e = 0; e < 4; e++) {
@@ -16207,8 +16215,8 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
                                 uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
-    uint32_t g, e, i, n, plane, rest, two = (uint32_t)ptxk__wide_is_double(f, s);
-    for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
+    uint32_t g, e, i, n, plane, rest, two = (uint32_t)ptxk__wide_is_split(f, s);
+    for (e = 0; e < 4; e++) from[e] = ptxk__wide_xor_address(k, s->wide->a_from, 32 * e);
     for (g = 0; g < 2; g++)
         for (rest = 0; rest <= two; rest++) {
             /* keeps the assembler from moving loads up: too few registers */
@@ -16234,8 +16242,8 @@ static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
     uint32_t i, n, e;
     int scaled = ptxk__wide_is_scaled(f, s);
-    if (!scaled) ptxk__wide_rows(k, s, 0, factor);
-    if (s->form->sums) ptxk__wide_rows(k, s, 1, minimum);
+    if (!scaled) ptxk__wide_load_row_numbers(k, s, 0, factor);
+    if (s->form->sums) ptxk__wide_load_row_numbers(k, s, 1, minimum);
     for (i = 0; i < f->m && s->form->sums; i++) {
         ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
         low[i][2] = low[i][0];
@@ -16256,7 +16264,7 @@ static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 /* Computes the addresses of a thread. Returns that of the slice's first unit of x. */
 static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
                                 ptx_val units) {
-    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_tiling *c = s->kind;
     const ptxk__gemm_x *x = s->form;
     ptxk__gemm_wide *w = s->wide;
     ptx_val at, y, z, wm, wn, copier, warp = ptx_shr(k, s->tid, ptx_u32(5));
@@ -16275,14 +16283,14 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_add(k, y, ptx_u32(f->raw_at));
     w->to = ptx_ptr_add(k, s->shared, y, 1);
     z = ptx_mul_wide(k, first, ptx_u32(c->unit_bytes));
-    at = ptxk__wide_row(k, f, s, w->copied);
+    at = ptxk__wide_row_address(k, f, s, w->copied);
     at = ptx_add(k, at, z);
     w->from = ptx_var_new(k, at);
     /* unpacking */
     w->row = ptx_and(k, s->tid, ptx_u32(PTXK__WIDE_ROWS - 1));
     w->half = ptx_div(k, s->tid, ptx_u32(PTXK__WIDE_ROWS));
-    if (ptxk__gemm_is_shifted(c)) {
-        at = ptxk__wide_row(k, f, s, w->row);
+    if (ptxk__gemm_is_2_byte_aligned(c)) {
+        at = ptxk__wide_row_address(k, f, s, w->row);
         at = ptx_add(k, at, z);
         at = ptx_cvt(k, PTX_U32, at);
         w->shift = ptx_var_new(k, at);
@@ -16296,9 +16304,9 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_mul(k, y, ptx_u32(16));
     y = ptx_mad(k, w->row, ptx_u32(128), y);
     w->a_to = ptx_ptr_add(k, s->shared, y, 1);
-    y = ptxk__wide_place(k, w->row);
+    y = ptxk__wide_row_number_index(k, w->row);
     y = ptx_mul(k, y, ptx_u32(4));
-    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_ROW_NUMBERS));
     w->rows_to = ptx_ptr_add(k, s->shared, y, 1);
     y = ptx_mul(k, w->row, ptx_u32(16));
     y = ptx_mad(k, w->half, ptx_u32(8), y);
@@ -16322,7 +16330,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     w->a_from = ptx_ptr_add(k, s->shared, y, 1);
     y = ptx_mad(k, wm, ptx_u32(8), s->g);
     y = ptx_mul(k, y, ptx_u32(32));
-    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_ROW_NUMBERS));
     w->rows_from = ptx_ptr_add(k, s->shared, y, 1);
     /* x */
     y = f->bulk ? ptx_u32(0) : s->tid; /* bulk: one thread copies all */
@@ -16547,12 +16555,12 @@ static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, 
     for (h = 0; h < 2 && s->kind->format->kind == PTXK__GEMM_BLOCKS; h++) {
         if (w % 2 == 0)
             s->wgmma->scale[h] =
-                ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)(8 * h * PTXK__GEMM_SCALES + 2 * w)));
-        y = ptxk__gemm_half(k, s->wgmma->scale[h], w & 1);
+                ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)(8 * h * PTXK__GEMM_SCALE_BYTES + 2 * w)));
+        y = ptxk__gemm_broadcast_half(k, s->wgmma->scale[h], w & 1);
         for (i = 0; i < 4; i++) {
             to = &a[i & 1][h + (i & 2)];
             if (two)
-                ptxk__gemm_double(k, to, &rest[i & 1][h + (i & 2)], y);
+                ptxk__gemm_times_exact(k, to, &rest[i & 1][h + (i & 2)], y);
             else
                 *to = ptxk__gemm_times(k, *to, y);
         }
@@ -16586,8 +16594,8 @@ static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 }
 
 /* Multiplies part p of unit v of a step. */
-static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
-                             uint32_t p) {
+static void ptxk__wgmma_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                                      uint32_t p) {
     const ptxk__gemm_x *x = s->form;
     ptxk__wgmma *g = s->wgmma;
     uint32_t per = x->groups / x->parts, stage = (v * x->parts + p) % f->stages, lag = f->stages / 2;
@@ -16599,7 +16607,7 @@ static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         here = ptx_get(k, s->slot);
         here = ptx_xor(k, here, ptx_u32(f->weights));
         here = ptx_ptr_add(k, s->to, here, 1);
-        y = ptx_add(k, unit, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        y = ptx_add(k, unit, ptx_u32(PTXK__GEMM_STEP_UNITS));
         ptxk__gemm_copy_weights(k, f, s, y, here, v);
         if (v) ptxk__gemm_advance_weights(k, f, s);
         ptx_cp_async_commit(k);
@@ -16659,12 +16667,12 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     memset(g, 0, sizeof *g);
     s->wgmma = g;
     g->exact = f->precision == PTXK_GEMM_EXACT || s->kind->block->reader;
-    g->two = (uint32_t)ptxk__wgmma_is_double(s->kind->block, f->precision);
+    g->two = (uint32_t)ptxk__wgmma_is_split(s->kind->block, f->precision);
     s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
     first = g->first = ptxk__gemm_slice(k, f, s, &units);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_wait(k, f, s, first);
-    ptxk__gemm_lane(k, f, s);
+    ptxk__gemm_lane_constants(k, f, s);
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
     at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
@@ -16720,9 +16728,9 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 }
 
 /* Whether registers keep the position of a tile during its products: where that causes no spills. */
-static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
-    const ptxk__gemm_class *c = f->kind;
-    uint32_t few = f->classes > 1 || f->pair > 1 || (ptxk__gemm_blocks_of(c) && c->format->unit > 128);
+static int ptxk__gemm_is_position_kept(const ptxk__gemm *f) {
+    const ptxk__gemm_tiling *c = f->kind;
+    uint32_t few = f->classes > 1 || f->pair > 1 || (ptxk__gemm_factors_in_group(c) && c->format->unit > 128);
     return f->columns <= (few ? 8u : f->kind[0].tails ? 16u : 32u);
 }
 
@@ -16744,7 +16752,7 @@ static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 /* The block that has a granule, in the division of ptxk__gemm_share. */
-static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
+static ptx_val ptxk__gemm_block_of_granule(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
     ptx_val steps = ptx_add(k, s->per, ptx_u32(1)), x, y, p;
     x = ptx_mul(k, s->longer, steps);
     p = ptx_setp(k, PTX_LT, granule, x);
@@ -16782,10 +16790,10 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
         s->per = ptx_uniform(k, q[0]);
         s->longer = ptx_uniform(k, q[1]);
         x = ptx_mul(k, s->tile, s->granules);
-        first = ptxk__gemm_block_of(k, s, x);
+        first = ptxk__gemm_block_of_granule(k, s, x);
         x = ptx_add(k, x, s->granules);
         x = ptx_sub(k, x, ptx_u32(1));
-        count = ptxk__gemm_block_of(k, s, x);
+        count = ptxk__gemm_block_of_granule(k, s, x);
         count = ptx_sub(k, count, first);
         count = ptx_add(k, count, ptx_u32(1));
         at = ptx_ptr_add(k, s->layout.counters, s->tile, 4);
@@ -16909,11 +16917,11 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 /* Sets the part of a tile that begins at the block's next granule. Where registers are few, shared memory
-   holds the numbers that ptxk__gemm_go_to stores. */
-static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+   holds the numbers that ptxk__gemm_set_next_granule stores. */
+static void ptxk__gemm_set_tile_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val x, v[4];
     uint32_t i;
-    if (!ptxk__gemm_is_kept(f)) {
+    if (!ptxk__gemm_is_position_kept(f)) {
         ptx_ld_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
         for (i = 0; i < 4; i++) v[i] = ptx_uniform(k, v[i]);
         s->end_granule = v[1];
@@ -16930,26 +16938,26 @@ static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 }
 
 /* Locates that tile; returns its row tile, numbered through all outputs. With 64 columns and more, tiles run
-   in bands of PTXK__GEMM_RASTER row tiles: each column tile of a band through all its row tiles. */
+   in bands of PTXK__GEMM_BAND row tiles: each column tile of a band through all its row tiles. */
 static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val rows = s->layout.tiles[f->outputs - 1], tile, skip = ptx_u32(0), x, q;
-    ptxk__gemm_part_of_tile(k, f, s);
+    ptxk__gemm_set_tile_part(k, f, s);
     tile = s->tile;
     if (f->columns >= 64) {
-        x = ptx_mul(k, s->column_tiles, ptx_u32(PTXK__GEMM_RASTER));
+        x = ptx_mul(k, s->column_tiles, ptx_u32(PTXK__GEMM_BAND));
         q = ptx_div(k, tile, x);
         x = ptx_mul(k, q, x);
         tile = ptx_sub(k, tile, x);
-        skip = ptx_mul(k, q, ptx_u32(PTXK__GEMM_RASTER));
+        skip = ptx_mul(k, q, ptx_u32(PTXK__GEMM_BAND));
         rows = ptx_sub(k, rows, skip);
-        rows = ptx_min(k, rows, ptx_u32(PTXK__GEMM_RASTER));
+        rows = ptx_min(k, rows, ptx_u32(PTXK__GEMM_BAND));
     }
     s->column_tile = ptx_div(k, tile, rows);
     x = ptx_mul(k, s->column_tile, rows);
     tile = ptx_sub(k, tile, x);
     tile = ptx_add(k, tile, skip);
     if (f->flags & PTXK_GEMM_GROUPED) {
-        s->place = ptxk__gemm_find(k, f, s->args, s->column_tile);
+        s->place = ptxk__gemm_find_group(k, f, s->args, s->column_tile);
         s->columns_left = s->place.left;
         return tile;
     }
@@ -17066,7 +17074,7 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         ptxk__gemm_mixed_products(k, f, s);
     else
         ptxk__gemm_products(k, f, s);
-    if (!ptxk__gemm_is_kept(f)) { /* computed again, to save registers in the loop */
+    if (!ptxk__gemm_is_position_kept(f)) { /* computed again, to save registers in the loop */
         ptxk__gemm_layout_of(k, f, s->args, &s->layout);
         tile = ptxk__gemm_locate(k, f, s);
         ptxk__gemm_select(k, f, s, tile, later);
@@ -17092,9 +17100,10 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 }
 
 /* Sets the block's next granule. */
-static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val granule) {
+static void ptxk__gemm_set_next_granule(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                        ptx_val granule) {
     ptx_val v[4], p;
-    if (ptxk__gemm_is_kept(f)) {
+    if (ptxk__gemm_is_position_kept(f)) {
         ptx_set(k, s->at_granule, granule);
         return;
     }
@@ -17107,7 +17116,7 @@ static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     ptx_st_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
 }
 
-static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
+static void ptxk__gemm_emit_tiles(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     int early = !f->wide && !(f->flags & PTXK_GEMM_GROUPED); /* GROUPED: earlier kernels may write offsets */
     ptx_kernel *k = early ? ptx_entry_early_(m, site, name) : ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
@@ -17123,14 +17132,14 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     s->column_tiles = s->layout.column_tiles;
     if (f->flags & PTXK_GEMM_GROUPED)
-        s->column_tiles = ptx_uniform(k, ptxk__gemm_find(k, f, s->args, ptx_u32(0xffffffffu)).tiles);
+        s->column_tiles = ptx_uniform(k, ptxk__gemm_find_group(k, f, s->args, ptx_u32(0xffffffffu)).tiles);
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     s->granules = ptxk__gemm_div_up(k, x, ptxk__gemm_granule(f));
     ptxk__gemm_share(k, f, s);
     p = ptx_setp(k, PTX_GE, s->first, s->end_granule);
     ptx_guard(k, p);
     ptx_ret(k);
-    if (ptxk__gemm_is_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    if (ptxk__gemm_is_position_kept(f)) s->at_granule = ptx_var_new(k, s->first);
     if (f->wgmma) s->phases = ptx_var_new(k, ptx_u32(0));
     s->paired = f->wgmma && f->pair > 1;
     x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
@@ -17138,7 +17147,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     share[1] = s->longer;
     ptx_guard(k, x);
     ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
-    ptxk__gemm_go_to(k, f, s, s->first);
+    ptxk__gemm_set_next_granule(k, f, s, s->first);
     if (f->bulk) { /* mbarriers, for x */
         uint32_t bars = f->wgmma ? f->stages : 2;
         q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(bars));
@@ -17150,7 +17159,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
         ptx_end(k);
     }
     ptx_loop(k);
-    if (!ptxk__gemm_is_kept(f)) {
+    if (!ptxk__gemm_is_position_kept(f)) {
         ptx_bar_sync(k, ptx_imm(0));
         ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     }
@@ -17183,13 +17192,13 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     }
     for (c = 1; c < classes; c++) ptx_end(k);
     state = start; /* on to the next tile */
-    if (!ptxk__gemm_is_kept(f)) ptxk__gemm_part_of_tile(k, f, s);
+    if (!ptxk__gemm_is_position_kept(f)) ptxk__gemm_set_tile_part(k, f, s);
     x = ptx_mad(k, s->tile, s->granules, s->stop);
     p = ptx_setp(k, PTX_LT, x, s->end_granule);
     p = ptx_uniform(k, p);
     ptx_while(k, p);
     ptx_bar_sync(k, ptx_imm(0)); /* all threads have read shared memory */
-    ptxk__gemm_go_to(k, f, s, x);
+    ptxk__gemm_set_next_granule(k, f, s, x);
     ptx_end(k);
     ptx_ret(k);
 }
@@ -17214,7 +17223,7 @@ PTXK__EMIT(gemm) {
     if (f.factors) (void)snprintf(base + strlen(base), sizeof base - strlen(base), "_k%u", f.factors);
     (void)snprintf(name, sizeof name, "%s_x", base);
     ptxk__gemm_prepare(m, site, &f, name);
-    ptxk__gemm_rows(m, site, &f, base);
+    ptxk__gemm_emit_tiles(m, site, &f, base);
     return ptx_get_error(m)->code;
 }
 

@@ -73,7 +73,7 @@ static void instructions_per_weight(void)
         form.kind[0].tails = 0;
         if (form.kind[0].variants == 3) form.kind[0].variants = 1;
         (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns, desc.precision);
-        ptxk__gemm_rows(m, "gemm.c", &form, kernel);
+        ptxk__gemm_emit_tiles(m, "gemm.c", &form, kernel);
     }
     if (CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message)
         && sass_assemble(ptx_text(m, NULL), image, sizeof image)) {
@@ -149,7 +149,7 @@ static void many_columns(void)
         form.kind[0].tails = 0;
         form.kind[0].variants = 1;
         (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns, desc.precision);
-        ptxk__gemm_rows(m, "gemm.c", &form, kernel);
+        ptxk__gemm_emit_tiles(m, "gemm.c", &form, kernel);
         if (CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message)
             && sass_assemble(ptx_text(m, NULL), image, sizeof image) && (code = sass_code(image, kernel, &count))) {
             products = sass_products(code, 0, count - 1);
