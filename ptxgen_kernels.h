@@ -13010,7 +13010,7 @@ static uint32_t ptxk__gemm_offset(const ptxk__block *b) {
 /* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8
    columns][group][plane][lane] of 16 bytes (f32: [plane][2][lane]): operand B of lane 4 g + t, which has
    column g. The last part ends with the sums of x of each tile of 8 columns. Where integers have an offset,
-   each part ends with the initial values of accumulators, [tile of 8 columns][group][start][t]: -offset times
+   each part ends with the initial values of accumulators, [tile of 8 columns][group][set][t]: -offset times
    the sums of x of columns 2 t and 2 t + 1, twice. Warpgroups: core matrices,
    [plane][group][register][column][t] of 4 bytes. */
 typedef struct ptxk__gemm_x {
@@ -13018,9 +13018,9 @@ typedef struct ptxk__gemm_x {
     ptx_type type;   /* of the planes: f16, bf16; PTX_F32: tf32 */
     uint32_t planes; /* numbers whose sum is an element */
     uint32_t groups, parts;
-    uint32_t offset, starts; /* starts: of a group, with an offset: BLOCKS 1, HALVED 2 */
-    uint32_t part_bytes;     /* without the sums */
-    uint32_t bytes;      /* of a tile of columns and a unit */
+    uint32_t offset, initial_sums; /* initial_sums: sets for a group, with an offset: BLOCKS 1, HALVED 2 */
+    uint32_t part_bytes;           /* without the sums */
+    uint32_t bytes;                /* of a tile of columns and a unit */
 } ptxk__gemm_x;
 
 /* How one format's tiles are computed. */
@@ -13034,33 +13034,32 @@ typedef struct ptxk__gemm_tiling {
     uint32_t area;       /* shared bytes of the block's rows: of a unit; of 2-byte aligned rows, of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
-    uint32_t
-        variants; /* of the loop, a bit mask: 1: for 4-byte aligned rows, 2: for any; many columns: bit i: for
-                     rows that begin at word i of a chunk */
+    uint32_t variants; /* of the loop, a bit mask: 1: for 4-byte aligned rows, 2: for any; many columns: */
+                       /* bit i: for rows that begin at word i of a chunk */
 } ptxk__gemm_tiling;
 
 /* Everything that a gemm description determines. */
 typedef struct ptxk__gemm {
-    uint32_t matrices, outputs, pair;    /* pair: 2 for a gated pair, else 1 */
-    uint32_t which[PTXK__GEMM_MATRICES]; /* class of each matrix */
-    ptxk__gemm_tiling kind[PTXK__GEMM_MATRICES];
+    uint32_t matrices, outputs, pair;           /* pair: 2 for a gated pair, else 1 */
+    uint32_t tiling_index[PTXK__GEMM_MATRICES]; /* tiling of each matrix */
+    ptxk__gemm_tiling tiling[PTXK__GEMM_MATRICES];
     ptxk__gemm_x x[PTXK__GEMM_MATRICES];
-    uint32_t classes, forms;
-    uint32_t in_twos; /* 1: with an odd m, the column after the last is prepared, too */
+    uint32_t tilings, forms;
+    uint32_t prepares_column_pairs; /* 1: with an odd m, the column after the last is prepared, too */
     ptx_type x_type, output;
     uint32_t flags, precision, factors, k_step;
-    uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
-    uint32_t n, m;           /* 8-column tiles and 16-row tiles of a warp */
-    uint32_t mixed;          /* gated pair of two formats: the rows of gate, then those of up */
-    uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
-    uint32_t weights,
-        stage; /* shared bytes of a step of weights, of which there are two, and of a part of x */
-    uint32_t scales, shared; /* shared memory: offset of the unpacked scales; all bytes */
-    uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
-    uint32_t wgmma;          /* many columns: warpgroups multiply (sm_90a) */
-    uint32_t stages;         /* parts of x in shared memory */
-    uint32_t bulk;           /* one thread copies each part of x */
-    uint32_t x_at, raw_at, rows_at; /* wide: shared offsets of x, of packed rows, of numbers of rows */
+    uint32_t columns, tiles;          /* columns of a block's tile; its tiles of 8 */
+    uint32_t n, m;                    /* 8-column tiles and 16-row tiles of a warp */
+    uint32_t mixed;                   /* gated pair of two formats: the rows of gate, then those of up */
+    uint32_t warps, rows;             /* rows of a block's tile, of one matrix */
+    uint32_t weight_bytes;            /* shared bytes of a step of weights, of which there are two */
+    uint32_t stage_bytes;             /* shared bytes of a part of x */
+    uint32_t scales_at, shared_bytes; /* shared memory: offset of the unpacked scales; all bytes */
+    uint32_t wide;                    /* many columns: the block unpacks its weights into shared memory */
+    uint32_t wgmma;                   /* many columns: warpgroups multiply (sm_90a) */
+    uint32_t stages;                  /* parts of x in shared memory */
+    uint32_t bulk;                    /* one thread copies each part of x */
+    uint32_t x_at, raw_at, rows_at;   /* wide: shared offsets of x, of packed rows, of numbers of rows */
     int async;
 } ptxk__gemm;
 
@@ -13071,8 +13070,8 @@ static uint32_t ptxk__gemm_shared_limit(ptx_target target, uint32_t columns) {
     return chip < 80 ? 65536 : chip == 86 || chip == 89 || chip >= 120 ? 101376 : 115712;
 }
 
-static uint32_t ptxk__gemm_row_bytes(const ptxk__block *b, uint32_t unit) {
-    return unit / b->values * b->bytes;
+static uint32_t ptxk__gemm_row_bytes(const ptxk__block *b, uint32_t values) {
+    return values / b->values * b->bytes;
 }
 
 /* The most columns whose sums fit into the registers of a thread. */
@@ -13104,36 +13103,37 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     uint32_t i;
     f->warps = warps;
     f->rows = warps * f->m * 16 / f->pair;
-    f->weights = f->stage = 0;
+    f->weight_bytes = f->stage_bytes = 0;
     for (i = 0; i < f->forms; i++) {
         ptxk__gemm_x *x = &f->x[i];
-        uint32_t group = f->tiles * (x->planes * (x->type == PTX_F32 ? 1024 : 512) + 64 * x->starts);
+        uint32_t group = f->tiles * (x->planes * (x->type == PTX_F32 ? 1024 : 512) + 64 * x->initial_sums);
         for (x->parts = 1; x->parts < x->groups && x->groups / x->parts * group > part_limit;) x->parts *= 2;
         x->part_bytes = x->groups / x->parts * group;
         x->bytes = x->groups * group + f->tiles * x->sums;
-        if (x->part_bytes + f->tiles * x->sums > f->stage) f->stage = x->part_bytes + f->tiles * x->sums;
+        if (x->part_bytes + f->tiles * x->sums > f->stage_bytes)
+            f->stage_bytes = x->part_bytes + f->tiles * x->sums;
     }
-    for (i = 0; i < f->classes; i++) {
-        ptxk__gemm_tiling *c = &f->kind[i];
+    for (i = 0; i < f->tilings; i++) {
+        ptxk__gemm_tiling *c = &f->tiling[i];
         uint32_t units = c->block->aligned || c->block->kind == PTXK__NUMBERS ? 1 : PTXK__GEMM_STEP_UNITS;
         c->chunks = PTXK__GEMM_STEP_UNITS * c->unit_bytes / 16;
         if (units > 1) c->chunks = (PTXK__GEMM_STEP_UNITS * c->unit_bytes + 30 + 15) / 16;
         c->pitch = ((units > 1 ? c->chunks : c->unit_bytes / 16) | 1) * 16;
         c->area = warps * (f->mixed ? 2 : f->m) * 16 * c->pitch;
         c->parts = f->x[c->x].parts;
-        if (PTXK__GEMM_STEP_UNITS / units * c->area > f->weights)
-            f->weights = PTXK__GEMM_STEP_UNITS / units * c->area;
+        if (PTXK__GEMM_STEP_UNITS / units * c->area > f->weight_bytes)
+            f->weight_bytes = PTXK__GEMM_STEP_UNITS / units * c->area;
     }
-    f->stage = (f->stage + 127) / 128 * 128;
-    f->weights = (f->weights + 127) / 128 * 128;
-    f->scales = 2 * f->weights + f->stages * f->stage;
-    f->shared = f->scales;
-    for (i = 0; i < f->classes; i++) {
-        uint32_t bytes = warps * f->m * 16 * ptxk__gemm_scale_bytes(f, &f->kind[i]);
-        if (ptxk__gemm_has_scales(&f->kind[i]) && f->shared < f->scales + bytes)
-            f->shared = f->scales + bytes;
+    f->stage_bytes = (f->stage_bytes + 127) / 128 * 128;
+    f->weight_bytes = (f->weight_bytes + 127) / 128 * 128;
+    f->scales_at = 2 * f->weight_bytes + f->stages * f->stage_bytes;
+    f->shared_bytes = f->scales_at;
+    for (i = 0; i < f->tilings; i++) {
+        uint32_t bytes = warps * f->m * 16 * ptxk__gemm_scale_bytes(f, &f->tiling[i]);
+        if (ptxk__gemm_has_scales(&f->tiling[i]) && f->shared_bytes < f->scales_at + bytes)
+            f->shared_bytes = f->scales_at + bytes;
     }
-    f->shared += 32; /* the flag of the last block, and what ptxk__gemm_set_next_granule writes */
+    f->shared_bytes += 32; /* the flag of the last block, and what ptxk__gemm_set_next_granule writes */
 }
 
 #define PTXK__WGMMA_WARPS 8u
@@ -13153,10 +13153,10 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     ptxk__gemm_sizes(f, PTXK__WIDE_WARPS, 2 * f->tiles * 512 * f->x[0].planes);
     f->rows = PTXK__WIDE_ROWS / f->pair;
     f->x_at = 2 * planes * PTXK__WIDE_PART;
-    f->raw_at = f->x_at + 2 * f->stage;
+    f->raw_at = f->x_at + 2 * f->stage_bytes;
     f->rows_at = f->raw_at;
-    for (i = 0; i < f->classes; i++) {
-        ptxk__gemm_tiling *c = &f->kind[i];
+    for (i = 0; i < f->tilings; i++) {
+        ptxk__gemm_tiling *c = &f->tiling[i];
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
@@ -13164,8 +13164,10 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
-    f->shared = f->rows_at + 4096 + 48;
-    return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
+    f->shared_bytes = f->rows_at + 4096 + 48;
+    return f->shared_bytes <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u
+                               : chip < 90                             ? 166912u
+                                                                       : 232448u);
 }
 
 /* Whether a weight becomes a sum of two f16 numbers, because it does not fit into one. */
@@ -13175,19 +13177,19 @@ static int ptxk__wgmma_is_split(const ptxk__block *b, uint32_t precision) {
 
 /* Computes the sizes of a block whose warpgroups multiply; returns whether it fits. Shared memory holds two
    steps of packed rows, `stages` parts of x, unpacked scales, and two mbarriers for each stage. */
-static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
+static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int split) {
     uint32_t groups, i;
     f->wgmma = f->bulk = 1;
     f->columns = columns;
     f->n = f->tiles = columns / 8;
     f->m = 1;
     /* groups of 32 values in a part: larger parts need fewer instructions */
-    for (groups = two ? 2 : 4; groups; groups /= 2)
+    for (groups = split ? 2 : 4; groups; groups /= 2)
         for (f->stages = 4; f->stages > 1; f->stages /= 2) {
             ptxk__gemm_sizes(f, PTXK__WGMMA_WARPS, groups * f->tiles * f->x[0].planes * 512);
-            f->shared += 16 * f->stages;
+            f->shared_bytes += 16 * f->stages;
             for (i = 0; i < f->forms && f->stages <= 2 * f->x[i].parts; i++) continue;
-            if (f->shared <= 232448 && i == f->forms) return 1;
+            if (f->shared_bytes <= 232448 && i == f->forms) return 1;
         }
     return 0;
 }
@@ -13249,7 +13251,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__gemm_find_block(format[i]);
         const ptxk__gemm_format *g;
-        ptxk__gemm_tiling *c = &f->kind[f->classes];
+        ptxk__gemm_tiling *c = &f->tiling[f->tilings];
         ptxk__gemm_x x;
         if (!b)
             return ptxk__refuse(why, PTX_E_DESC,
@@ -13260,15 +13262,15 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         f->mixed = f->pair > 1 && format[i] != format[0];
         if (f->mixed && wide) return PTX_E_DESC;
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
-        for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
-        f->which[i] = j;
-        if (j < f->classes) continue;
+        for (j = 0; j < f->tilings && f->tiling[j].block != b;) j++;
+        f->tiling_index[i] = j;
+        if (j < f->tilings) continue;
         g = ptxk__gemm_format_of(b, target);
         if (wgmma && b->id == PTXK_Q8_0) g = ptxk__gemm_readers; /* units of 256 */
         if (b->id == PTXK_Q6_K && (target & 0xfffu) >= 80
             && d->columns <= (!d->precision && (target & 0xfffu) == 90 ? 16u : 8u))
             g = &ptxk__gemm_q6_halved;
-        f->classes++;
+        f->tilings++;
         c->block = b;
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_bytes(b, g->unit);
@@ -13286,7 +13288,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         } else if (!wide && g->kind != PTXK__GEMM_FOLDED) {
             x.offset =
                 g->kind == PTXK__GEMM_BLOCKS || g->kind == PTXK__GEMM_HALVED ? ptxk__gemm_offset(b) : 0;
-            x.starts = !x.offset ? 0 : g->kind == PTXK__GEMM_BLOCKS ? 1 : 2;
+            x.initial_sums = !x.offset ? 0 : g->kind == PTXK__GEMM_BLOCKS ? 1 : 2;
         } else if (wide) {
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
@@ -13324,20 +13326,20 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     f->wide = wide;
     if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
     f->columns = d->columns > 64 ? 64 : d->columns;
-    for (i = 0; i < f->classes; i++) {
-        part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
+    for (i = 0; i < f->tilings; i++) {
+        part = ptxk__gemm_most_columns(&f->tiling[i], d->precision, target);
         if (f->mixed && part > 8) part /= 2; /* twice the sums */
         if (f->columns > part) f->columns = part;
     }
     f->n = f->tiles = f->columns / 8;
-    for (i = 0; i < f->forms && f->n == 1; i++) f->in_twos |= f->x[i].starts != 0;
+    for (i = 0; i < f->forms && f->n == 1; i++) f->prepares_column_pairs |= f->x[i].initial_sums != 0;
     f->m = f->mixed ? 4 : 2;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
     for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
         for (part = 16384; part > 4096; part /= 2) {
             ptxk__gemm_sizes(f, warps, part);
-            if (f->shared <= limit) return PTX_E_NONE;
+            if (f->shared_bytes <= limit) return PTX_E_NONE;
         }
     return ptxk__refuse(why, PTX_E_DESC, "gemm: %u columns do not fit into the shared memory of the target",
                         f->columns);
@@ -13363,8 +13365,9 @@ PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
 
 /* Tiles of rows of x; of groups the most that any sizes make. In kernels: ptxk__gemm_column_tiles_of. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
-    uint32_t own = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
-    return own ? own + (m - own) / f->columns : ptxk__ceil_div(m, f->columns);
+    uint32_t nonempty_groups = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
+    return nonempty_groups ? nonempty_groups + (m - nonempty_groups) / f->columns
+                           : ptxk__ceil_div(m, f->columns);
 }
 
 /* The number of row tiles of all outputs. */
@@ -13389,9 +13392,9 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
    sectors of 32 bytes (more than 32 columns: chunks of 16) or, in 2-byte aligned formats, whole words. */
 static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
     uint32_t i, step;
-    for (i = 0; i < f->classes && !f->wide; i++) {
-        step = !f->kind[i].block->aligned ? 4 : f->columns > 32 ? 16 : 32;
-        if (ptxk__gemm_row_bytes(f->kind[i].block, 256) % step) return 512;
+    for (i = 0; i < f->tilings && !f->wide; i++) {
+        step = !f->tiling[i].block->aligned ? 4 : f->columns > 32 ? 16 : 32;
+        if (ptxk__gemm_row_bytes(f->tiling[i].block, 256) % step) return 512;
     }
     return 256;
 }
@@ -13408,8 +13411,8 @@ static uint32_t ptxk__gemm_choose_blocks(const ptxk__gemm *f, const ptxk_gemm_sh
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint64_t sms = shape->sm_count, slots, all = tiles * units, best = UINT64_MAX, least, most, cost;
-    resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    uint64_t sms = shape->sm_count, slots, all = tiles * units, best = UINT64_MAX, least, longest, cost;
+    resident = f->wide || total < f->shared_bytes + 1024 ? 1 : total / (f->shared_bytes + 1024);
     slots = sms * resident;
     least = (all + slots - 1) / slots;
     if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a block for each tile */
@@ -13418,15 +13421,16 @@ static uint32_t ptxk__gemm_choose_blocks(const ptxk__gemm *f, const ptxk_gemm_sh
         chosen = (uint32_t)tiles;
         if (f->columns >= 64 && least > 8ull * units) return chosen;
     }
-    for (most = least; most <= least + units; most++) { /* granules of the longest block */
-        uint64_t blocks = most == least && all > slots ? slots : (all + most - 1) / most;
-        uint64_t longer = all % blocks ? all % blocks : blocks, busiest;
-        uint64_t starts = (most + units - 2) / units + 1; /* tiles of a block, at most */
-        if (longer == blocks && most % units == 0) starts = most / units;
-        if (longer == blocks && units % most == 0) starts = 1;
-        busiest = (all - longer) / blocks * ((blocks + sms - 1) / sms) + (longer + sms - 1) / sms;
-        cost = (busiest + most) * step + 6 + 6 * starts;
-        if (most % units) cost += 4 + 2 * (units / most / 4);
+    for (longest = least; longest <= least + units; longest++) { /* granules of the longest block */
+        uint64_t blocks = longest == least && all > slots ? slots : (all + longest - 1) / longest;
+        uint64_t blocks_with_one_more = all % blocks ? all % blocks : blocks, busiest;
+        uint64_t block_tiles = (longest + units - 2) / units + 1; /* tiles of a block, at most */
+        if (blocks_with_one_more == blocks && longest % units == 0) block_tiles = longest / units;
+        if (blocks_with_one_more == blocks && units % longest == 0) block_tiles = 1;
+        busiest = (all - blocks_with_one_more) / blocks * ((blocks + sms - 1) / sms)
+                  + (blocks_with_one_more + sms - 1) / sms;
+        cost = (busiest + longest) * step + 6 + 6 * block_tiles;
+        if (longest % units) cost += 4 + 2 * (units / longest / 4);
         if (cost < best) best = cost, chosen = (uint32_t)blocks;
     }
     return chosen;
@@ -13477,8 +13481,9 @@ PTXK__PLAN(gemm) {
     plan->launches = 2;
     l = &plan->launch[0];
     l->entry = 0;
-    l->grid[0] = f.columns == 8 && !(f.flags & PTXK_GEMM_GROUPED) ? shape->m + (shape->m & f.in_twos)
-                                                                  : (uint32_t)column_tiles * f.columns;
+    l->grid[0] = f.columns == 8 && !(f.flags & PTXK_GEMM_GROUPED)
+                     ? shape->m + (shape->m & f.prepares_column_pairs)
+                     : (uint32_t)column_tiles * f.columns;
     l->block[0] = 32 * PTXK__GEMM_X_WARPS;
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
     l = &plan->launch[1];
@@ -13487,7 +13492,7 @@ PTXK__PLAN(gemm) {
     l->grid[1] = l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
     l->block[1] = l->block[2] = 1;
-    l->shared_bytes = f.shared;
+    l->shared_bytes = f.shared_bytes;
     plan->workspace_bytes = ptxk__gemm_parts_at(&f, tiles, column_tiles, shape->k);
     if (tiles * column_tiles % l->grid[0] || f.flags & PTXK_GEMM_GROUPED) { /* parts of two tiles a block */
         plan->zero_bytes = ptxk__up_256(tiles * column_tiles * 4);
@@ -13496,7 +13501,7 @@ PTXK__PLAN(gemm) {
     plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
     for (i = 0; i < f.matrices; i++) {
-        const ptxk__block *b = f.kind[f.which[i]].block;
+        const ptxk__block *b = f.tiling[f.tiling_index[i]].block;
         plan->min_bytes += (uint64_t)ptxk__gemm_row_bytes(b, shape->k) * n[i] * groups;
         if (ptxk__gemm_is_byte(b))
             plan->min_bytes += 4 * ptxk__gemm_factors_of(f.factors, n[i], shape->k) * groups;
@@ -13549,7 +13554,7 @@ PTXK__CHECK(gemm) {
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "gemm: matrix[%u].y_stride is %llu, must be n (%u) to 2^32 - 1 (0: n)", i,
                                 (unsigned long long)stride, m->n);
-        b = f.kind[f.which[i]].block;
+        b = f.tiling[f.tiling_index[i]].block;
         row = (uint64_t)ptxk__gemm_row_bytes(b, args->k) * m->n;
         s[count] = ptxk__span_of(names[i][0], m->weights, row, 16, 1);
         if (f.flags & PTXK_GEMM_GROUPED) {
@@ -13609,7 +13614,7 @@ PTXK__CHECK(gemm) {
 #define PTXK__GEMM_FIELD(i, field)                                                                           \
     (offsetof(ptxk_gemm_args, matrix) + (i) * sizeof(ptxk_gemm_matrix) + offsetof(ptxk_gemm_matrix, field))
 
-/* The address `at` + 4 n bytes, rounded up to whole 256 bytes from `at`. n is below 2^32 - 63. */
+/* The address behind n words at `at`, rounded up to whole 256 bytes from `at`. n is below 2^32 - 63. */
 static ptx_val ptxk__gemm_after_words(ptx_kernel *k, ptx_val at, ptx_val n) {
     n = ptx_add(k, n, ptx_u32(63));
     n = ptx_shr(k, n, ptx_u32(6));
@@ -13628,13 +13633,13 @@ typedef struct ptxk__gemm_layout {
 } ptxk__gemm_layout;
 
 static ptx_val ptxk__gemm_column_tiles_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val m) {
-    ptx_val own, x;
+    ptx_val nonempty_groups, x;
     if (!(f->flags & PTXK_GEMM_GROUPED)) return ptxk__gemm_div_up(k, m, f->columns);
-    own = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
-    own = ptx_min(k, own, m);
-    x = ptx_sub(k, m, own);
+    nonempty_groups = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
+    nonempty_groups = ptx_min(k, nonempty_groups, m);
+    x = ptx_sub(k, m, nonempty_groups);
     x = ptx_div(k, x, ptx_u32(f->columns));
-    return ptx_add(k, own, x);
+    return ptx_add(k, nonempty_groups, x);
 }
 
 static void ptxk__gemm_layout_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptxk__gemm_layout *l) {
@@ -13676,9 +13681,10 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
 
 /* Where a column tile lies among the groups: what ptxk__gemm_find_group returns. */
 typedef struct ptxk__gemm_place {
-    ptx_val group, first, left; /* u32: group; the tile's first row of y; rows of the group from there on */
-    ptx_val exists;             /* predicate: the tile exists */
-    ptx_val tiles;              /* where it does not: the tiles of all groups */
+    ptx_val group, first; /* u32: the group; the tile's first row of y */
+    ptx_val rows_left;    /* u32: rows of the group from there on */
+    ptx_val exists;       /* predicate: the tile exists */
+    ptx_val tiles;        /* where it does not: the tiles of all groups */
 } ptxk__gemm_place;
 
 static ptxk__gemm_place ptxk__gemm_find_group(ptx_kernel *k, const ptxk__gemm *f, ptx_val args,
@@ -13753,7 +13759,7 @@ static ptxk__gemm_place ptxk__gemm_find_group(ptx_kernel *k, const ptxk__gemm *f
     end = value[2];
     x = ptx_sub(k, tile, value[3]);
     place.first = ptx_mad(k, x, ptx_u32(f->columns), begin);
-    place.left = ptx_sub(k, end, place.first);
+    place.rows_left = ptx_sub(k, end, place.first);
     return place;
 }
 
@@ -13821,13 +13827,13 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 
 /* Stores the sums of x that minima are multiplied by, as two f16 numbers each. sum: of this lane's quads,
    rounded as in ptxk__gemm_split. at: the sums of a tile of 8 columns. PAIRS, BYTES: sums of the 32 values of
-   sub-blocks 2 t and 2 t + 1, times 2^-10; other orders: of 16 values, times 2^-4. With starts: the initial
-   values of the accumulators of a group, f32, times 2^-24 as integers in operand A are. */
+   sub-blocks 2 t and 2 t + 1, times 2^-10; other orders: of 16 values, times 2^-4. With initial_sums: the
+   initial values of the accumulators of a group, f32, times 2^-24 as integers in operand A are. */
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val lane,
                                   ptx_val inside, ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half;
     uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
-    if (x->starts) { /* lanes t = 0 and 1 store the same sums: for rows g, and for rows g + 8 */
+    if (x->initial_sums) { /* lanes t = 0 and 1 store the same sums: for rows g, and for rows g + 8 */
         here = ptx_bfe(k, column, ptx_u32(1), ptx_u32(2));
         half = ptx_and(k, lane, ptx_u32(3));
         here = ptx_mad(k, here, ptx_u32(2), half);
@@ -13836,9 +13842,9 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         here = ptx_ptr_add(k, at, here, 4);
         p = ptx_setp(k, PTX_LT, half, ptx_u32(2));
         p = ptx_and(k, p, inside);
-        a[0] = x->starts > 1 ? sum[0] : ptx_add(k, sum[0], sum[1]);
+        a[0] = x->initial_sums > 1 ? sum[0] : ptx_add(k, sum[0], sum[1]);
         a[1] = sum[1];
-        for (i = 0; i < x->starts; i++) {
+        for (i = 0; i < x->initial_sums; i++) {
             a[i] = ptxk_warp_reduce(k, PTX_ADD, a[i], 1, 4);
             a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32((double)x->offset / -16777216.0));
             ptx_guard(k, p);
@@ -13895,7 +13901,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     ptx_val units, items, i, t, w, unit, at, here, q[2], in[8], plain[4], words[3][8], rounded[8], x4, p,
         lane;
     ptx_val sum[2], base, tile, other, group;
-    uint32_t e, h, per = x->groups / x->parts, planes = x->planes, size = x->type == PTX_F32 ? 2 : 1;
+    uint32_t e, h, part_groups = x->groups / x->parts, planes = x->planes, size = x->type == PTX_F32 ? 2 : 1;
     units = ptxk__gemm_div_up(k, n, x->unit);
     items = ptx_mul(k, units, ptx_u32(4 * x->groups));
     lane = ptx_laneid(k);
@@ -13956,27 +13962,27 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         at = ptx_ptr_add(k, base, here, 1);
         if (f->wgmma) { /* a core matrix: 8 columns of one register of lanes t = 0 ... 3 */
             other = ptx_and(k, column, ptx_u32(f->columns - 1));
-            here = ptx_and(k, w, ptx_u32(per - 1));
+            here = ptx_and(k, w, ptx_u32(part_groups - 1));
             other = ptx_mad(k, here, ptx_u32(4 * f->columns), other);
             other = ptx_mul(k, other, ptx_u32(16));
             other = ptx_mad(k, t, ptx_u32(4), other);
-            here = ptx_div(k, w, ptx_u32(per));
+            here = ptx_div(k, w, ptx_u32(part_groups));
             other = ptx_mad(k, here, ptx_u32(x->part_bytes), other);
             x4 = ptx_ptr_add(k, at, other, 1);
             for (e = 0; e < 4 * planes; e++) {
                 ptx_guard(k, p);
-                ptx_st(k, PTX_B32, ptx_at(x4, (int64_t)(16 * f->columns * (e / 4 * 4 * per + e % 4))),
+                ptx_st(k, PTX_B32, ptx_at(x4, (int64_t)(16 * f->columns * (e / 4 * 4 * part_groups + e % 4))),
                        words[e / 4][e % 4]);
             }
         }
-        here = ptx_mul(k, tile, ptx_u32(per));
+        here = ptx_mul(k, tile, ptx_u32(part_groups));
         if (x->parts > 1) { /* wide: part p has groups p and p + parts */
-            other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
-            if (x->starts)
+            other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(part_groups));
+            if (x->initial_sums)
                 at = ptx_ptr_add(k, at, other, x->part_bytes);
             else
                 here = ptx_mad(k, other, ptx_u32(x->part_bytes / (512 * planes * size)), here);
-            w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(per - 1));
+            w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(part_groups - 1));
         }
         here = ptx_add(k, here, w);
         group = here;
@@ -13990,17 +13996,19 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
             ptx_st_vec(k, PTX_B32, 4, ptx_at(x4, (int64_t)(512 * e)),
                        size > 1 ? words[e / 2] + 4 * (e & 1) : words[e]);
         }
-        if (x->sums || x->starts) {
+        if (x->sums || x->initial_sums) {
             for (h = 0; h < 2; h++) {
                 sum[h] = ptx_add(k, rounded[4 * h], rounded[4 * h + 1]);
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 2]);
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 3]);
             }
-            here =
-                x->starts ? ptx_mul(k, group, ptx_u32(64 * x->starts)) : ptx_mul(k, tile, ptx_u32(x->sums));
+            here = x->initial_sums ? ptx_mul(k, group, ptx_u32(64 * x->initial_sums))
+                                   : ptx_mul(k, tile, ptx_u32(x->sums));
             if (!f->wgmma) at = ptx_ptr_add(k, at, here, 1);
             at = ptx_ptr_add(
-                k, at, ptx_u32(x->starts ? f->tiles * per * planes * 512 : x->part_bytes * x->parts), 1);
+                k, at,
+                ptx_u32(x->initial_sums ? f->tiles * part_groups * planes * 512 : x->part_bytes * x->parts),
+                1);
             ptxk__gemm_store_sums(k, f, x, lane, p, column, at, sum);
         }
     }
@@ -14015,8 +14023,8 @@ static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val
     ptx_var row;
     ptxk__gemm_place place = ptxk__gemm_find_group(k, f, args, tile);
     x = ptx_and(k, column, ptx_u32(f->columns - 1));
-    p = inside = ptx_setp(k, PTX_LT, x, place.left);
-    if (f->in_twos) p = ptx_setp(k, PTX_LT, ptx_and(k, x, ptx_u32(6)), place.left);
+    p = inside = ptx_setp(k, PTX_LT, x, place.rows_left);
+    if (f->prepares_column_pairs) p = ptx_setp(k, PTX_LT, ptx_and(k, x, ptx_u32(6)), place.rows_left);
     p = f->columns == 8 ? ptx_and(k, p, place.exists) : place.exists;
     p = ptx_not(k, p);
     ptx_guard(k, p);
@@ -14049,8 +14057,8 @@ static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val
 static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_layout layout;
-    ptx_val args, scratch, tid, column, from, n, x[4], plain[4], i, end, most, bad, squares, scale, factor, p,
-        at, row;
+    ptx_val args, scratch, tid, column, from, n, x[4], plain[4], i, end, largest, bad, squares, scale, factor,
+        p, at, row;
     ptx_var state[3];
     uint32_t e;
     ptx_launch_bounds(k, 32 * PTXK__GEMM_X_WARPS, 1);
@@ -14074,28 +14082,28 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     i = ptx_mul(k, tid, ptx_u32(4));
     i = ptx_for(k, i, end, ptx_u32(128 * PTXK__GEMM_X_WARPS));
     {
-        most = ptx_get(k, state[0]);
+        largest = ptx_get(k, state[0]);
         bad = ptx_get(k, state[1]);
         squares = ptx_get(k, state[2]);
         ptxk__gemm_load_quad(k, f, args, from, i, end, plain, x);
         for (e = 0; e < 4; e++) {
             factor = ptx_abs(k, x[e]);
-            most = ptx_max(k, most, factor);
+            largest = ptx_max(k, largest, factor);
             bad = ptx_fma(k, x[e], ptx_f32(0), bad);
         }
         squares = ptxk_dot(k, 4, plain, plain, squares);
-        ptx_set(k, state[0], most);
+        ptx_set(k, state[0], largest);
         ptx_set(k, state[1], bad);
         ptx_set(k, state[2], squares);
     }
     ptx_end(k);
-    most = ptx_get(k, state[0]);
-    most = ptxk_block_reduce(k, PTX_MAX, most, PTXK__GEMM_X_WARPS, scratch);
+    largest = ptx_get(k, state[0]);
+    largest = ptxk_block_reduce(k, PTX_MAX, largest, PTXK__GEMM_X_WARPS, scratch);
     bad = ptx_get(k, state[1]);
     bad = ptxk_block_reduce(k, PTX_ADD, bad, PTXK__GEMM_X_WARPS,
                             ptx_ptr_add(k, scratch, ptx_u32(4 * PTXK__GEMM_X_WARPS), 1));
-    /* scale: 2^(14 - e) for 2^e <= most < 2^(e + 1), clamped to 2^-112 ... 2^126 */
-    i = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
+    /* scale: 2^(14 - e) for 2^e <= largest < 2^(e + 1), clamped to 2^-112 ... 2^126 */
+    i = ptx_shr(k, ptx_as(largest, PTX_U32), ptx_u32(23));
     i = ptx_max(k, i, ptx_u32(15));
     at = ptx_sub(k, i, ptx_u32(14)); /* the exponent of the inverse */
     i = ptx_sub(k, ptx_u32(268), i);
@@ -14132,71 +14140,70 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
 
 typedef struct ptxk__gemm_state {
     ptx_val args, tid, lane, warp, g, t, shared, flag;
-    const ptxk__gemm_tiling *kind;
+    const ptxk__gemm_tiling *tiling;
     const ptxk__gemm_x *form;
     ptxk__gemm_layout layout;
-    ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
-    ptxk__gemm_place place; /* GROUPED */
-    ptx_val column_tile, tile;       /* the tile's number among all of the launch */
-    ptx_val granules;                /* of a tile */
-    ptx_val per, longer;             /* see ptxk__gemm_share */
-    ptx_val first, stop;             /* granules of this tile that the block multiplies */
-    ptx_val column_tiles;            /* GROUPED: those that exist */
-    ptx_var at_granule;              /* the block's next, numbered through all tiles */
-    ptx_val end_granule;             /* the end of the block's granules */
-    ptx_val row_tile;                /* in this matrix */
-    ptx_val n;          /* rows of this matrix */
-    ptx_val weights[2]; /* gated pair: of both matrices */
-    ptx_val factors[2]; /* of 8-bit weights: addresses */
-    ptx_val factor_at[PTXK__GEMM_M][2];   /* the factors of row (i, h) */
-    ptx_var next_factor[PTXK__GEMM_M][2]; /* where units have their own: the next unit's */
+    ptx_val columns_left;                        /* rows of x from this tile of columns on, of its group */
+    ptxk__gemm_place place;                      /* GROUPED */
+    ptx_val column_tile, tile;                   /* the tile's number among all of the launch */
+    ptx_val granules;                            /* of a tile */
+    ptx_val granules_each, blocks_with_one_more; /* see ptxk__gemm_share */
+    ptx_val first_granule, stop_granule;         /* granules of this tile that the block multiplies */
+    ptx_val column_tiles;                        /* GROUPED: those that exist */
+    ptx_var next_granule;                        /* the block's next, numbered through all tiles */
+    ptx_val end_granule;                         /* the end of the block's granules */
+    ptx_val row_tile;                            /* in this matrix */
+    ptx_val n;                                   /* rows of this matrix */
+    ptx_val weights[2];                          /* gated pair: of both matrices */
+    ptx_val factors[2];                          /* of 8-bit weights: addresses */
+    ptx_val factor_at[PTXK__GEMM_M][2];          /* the factors of row (i, h) */
+    ptx_var next_factor[PTXK__GEMM_M][2];        /* where units have their own: the next unit's */
     ptx_val y, bias[2], y_stride;
-    ptx_val row_bytes, end, full; /* end: of the slice, in units; full: whole units of a row */
-    ptx_val needed;               /* units that a row must have left to copy a step without bounds checks */
-    ptx_val first_unit;           /* the slice's first unit */
-    ptx_var unit;                 /* this step's first */
-    ptx_var slot;                 /* shared offset of the step's weights */
-    ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
-    ptx_val to, cross;            /* where its chunks go in slot 0; added where a pair spans two units */
-    ptx_val half;                 /* which chunk of each pair is this lane's */
-    ptx_var x_from;               /* this thread's part of the next unit's x */
+    ptx_val row_bytes, end_unit, full_units; /* end_unit: of the slice; full_units: of a row */
+    ptx_val needed_units;        /* units that a row must have left to copy a step without bounds checks */
+    ptx_val first_unit;          /* the slice's first unit */
+    ptx_var unit;                /* this step's first */
+    ptx_var slot;                /* shared offset of the step's weights */
+    ptx_var from[PTXK__GEMM_M];  /* this lane's part of the next step's rows, in global memory */
+    ptx_val to, straddle_offset; /* where its chunks go in slot 0; added where a pair spans two units */
+    ptx_val half;                /* which chunk of each pair is this lane's */
+    ptx_var x_from;              /* this thread's part of the next unit's x */
     ptx_val x_to, x_valid, sums_valid;
-    ptx_val x_at;      /* shared address of this lane's operand B */
-    ptx_val starts_at; /* and of the initial values of its accumulators */
-    ptx_val row;  /* shared address of row g in slot 0 */
+    ptx_val x_at;            /* shared address of this lane's operand B */
+    ptx_val initial_sums_at; /* and of the initial values of its accumulators */
+    ptx_val row;             /* shared address of row g in slot 0 */
     ptx_var sum[PTXK__GEMM_M][4 * PTXK__GEMM_N][4];
     ptx_val zero;
-    ptx_val at, own; /* shared addresses: row g of this unit, this lane's part of it */
+    ptx_val unit_row, own_part; /* shared addresses: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
-    const char *waits; /* call site, where the products wait for the preceding kernels; else NULL */
-    uint32_t chains; /* accumulators of a tile, which its products use in turn */
-    ptx_val constant[12]; /* of the format, see ptxk__gemm_lane_constants */
+    const char *wait_site; /* call site, where the products wait for the preceding kernels; else NULL */
+    uint32_t chains;       /* accumulators of a tile, which its products use in turn */
+    ptx_val constant[12];  /* of the format, see ptxk__gemm_lane_constants */
     ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
     ptx_val scale[PTXK__GEMM_M][2][8], factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2];
-    ptx_val low[PTXK__GEMM_M][4]; /* minima, operand A of the product with the sums of x */
+    ptx_val minima_a[PTXK__GEMM_M][4]; /* minima, operand A of the product with the sums of x */
     /* rows that are 2-byte aligned: */
-    ptx_var shift[PTXK__GEMM_M]
-                 [2];              /* low 32 bits of the global address of row (i, h)'s step */
-    ptx_val byte[PTXK__GEMM_M][2]; /* shared address of row (i, h)'s step */
+    ptx_var shift[PTXK__GEMM_M][2]; /* low 32 bits of the global address of row (i, h)'s step */
+    ptx_val byte[PTXK__GEMM_M][2];  /* shared address of row (i, h)'s step */
     ptx_val base[PTXK__GEMM_M][2], base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_word_base */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     int words_aligned;
-    ptx_val scales; /* shared address of row g's unpacked scales or factors */
+    ptx_val scales;                       /* shared address of row g's unpacked scales or factors */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_var phases; /* wgmma: bit i is the parity of the next phase of stage i of x */
     struct ptxk__wgmma *wgmma;
-    ptx_val less[2][2]; /* FAST: addend of the weights of a quad of row h: minimum, or offset of Q6_K */
-    uint32_t paired;    /* wgmma: of the 16 rows of a warp, 8 are of gate and 8 of up */
-    int scaled;         /* wgmma: operand A includes the factors and a power of two for each row */
-    ptx_val x_sums; /* wide: shared address of the sums of x for the warp's columns */
+    ptx_val addend[2][2]; /* FAST: addend of the weights of a quad of row h: minimum, or offset of Q6_K */
+    uint32_t paired;      /* wgmma: of the 16 rows of a warp, 8 are of gate and 8 of up */
+    int scaled;           /* wgmma: operand A includes the factors and a power of two for each row */
+    ptx_val x_sums;       /* wide: shared address of the sums of x for the warp's columns */
     struct {
         ptx_val to, words[4];
         int64_t offset;
         ptx_val guard;
     } pending[PTXK__GEMM_PENDING];
-    uint32_t pendings;
+    uint32_t pending_count;
 } ptxk__gemm_state;
 
 static int ptxk__gemm_is_2_byte_aligned(const ptxk__gemm_tiling *c) {
@@ -14240,22 +14247,22 @@ static void ptxk__gemm_copy_chunk(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to
             inside = p ? ptx_and(k, *p, there) : there;
         }
         ptxk_load16(k, p || valid ? &inside : NULL, ptx_with(ptx_at(from, offset), PTX_NC),
-                    s->pending[s->pendings].words);
-        s->pending[s->pendings].to = to;
-        s->pending[s->pendings].offset = to_offset;
-        s->pending[s->pendings].guard = p ? *p : s->zero;
-        s->pendings++;
+                    s->pending[s->pending_count].words);
+        s->pending[s->pending_count].to = to;
+        s->pending[s->pending_count].offset = to_offset;
+        s->pending[s->pending_count].guard = p ? *p : s->zero;
+        s->pending_count++;
     }
 }
 
 /* Before sm_80: stores the pending chunks from number `first` on. */
 static void ptxk__gemm_store_pending(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first) {
     uint32_t i;
-    for (i = first; i < s->pendings; i++) {
+    for (i = first; i < s->pending_count; i++) {
         if (ptx_type_of(s->pending[i].guard) == PTX_PRED) ptx_guard(k, s->pending[i].guard);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(s->pending[i].to, s->pending[i].offset), s->pending[i].words);
     }
-    s->pendings = first;
+    s->pending_count = first;
 }
 
 static void ptxk__gemm_commit(ptx_kernel *k) {
@@ -14264,8 +14271,9 @@ static void ptxk__gemm_commit(ptx_kernel *k) {
 
 /* The shared offset of a chunk of a row's step. */
 static uint32_t ptxk__gemm_chunk_offset(const ptxk__gemm_tiling *c, uint32_t chunk) {
-    uint32_t per = c->unit_bytes / 16;
-    return ptxk__gemm_is_2_byte_aligned(c) ? chunk * 16 : chunk / per * c->area + chunk % per * 16;
+    uint32_t unit_chunks = c->unit_bytes / 16;
+    return ptxk__gemm_is_2_byte_aligned(c) ? chunk * 16
+                                           : chunk / unit_chunks * c->area + chunk % unit_chunks * 16;
 }
 
 /* The shared address `bytes` (u32) before `at`. */
@@ -14278,35 +14286,36 @@ static ptx_val ptxk__gemm_subtract_bytes(ptx_kernel *k, ptx_val at, ptx_val byte
    slot: shared address. A lane copies one chunk of each pair, so that two lanes read a whole sector. */
 static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next,
                                     ptx_val slot, uint32_t v) {
-    const ptxk__gemm_tiling *c = s->kind;
-    uint32_t per = c->unit_bytes / 16, pairs = (c->chunks + 1) / 2, first, last, i, j, before = s->pendings;
+    const ptxk__gemm_tiling *c = s->tiling;
+    uint32_t unit_chunks = c->unit_bytes / 16, pairs = (c->chunks + 1) / 2, first, last, i, j,
+             before = s->pending_count;
     int shifted = ptxk__gemm_is_2_byte_aligned(c), tails = c->tails != 0;
-    ptx_val have[2], last_have, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
+    ptx_val exists[2], pair_exists, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
     if (shifted) {
         uint32_t bytes = c->unit_bytes + (c->block->reader ? 4 : 0); /* readers read a word further */
         first = v ? (bytes + 30 + 31) / 32 : 0;
         last = v ? pairs : (bytes + 30 + 31) / 32;
     } else {
-        first = v ? (per + 1) / 2 : 0;
-        last = v ? pairs : (per + 1) / 2;
+        first = v ? (unit_chunks + 1) / 2 : 0;
+        last = v ? pairs : (unit_chunks + 1) / 2;
     }
-    have[0] = next;
-    if (v) have[0] = ptx_add(k, next, ptx_u32(1));
-    have[0] = ptx_setp(k, PTX_LT, have[0], s->end);
-    have[1] = have[0];
-    if (!v && !shifted && per % 2) {
-        have[1] = ptx_add(k, next, ptx_u32(1));
-        have[1] = ptx_setp(k, PTX_LT, have[1], s->end);
+    exists[0] = next;
+    if (v) exists[0] = ptx_add(k, next, ptx_u32(1));
+    exists[0] = ptx_setp(k, PTX_LT, exists[0], s->end_unit);
+    exists[1] = exists[0];
+    if (!v && !shifted && unit_chunks % 2) {
+        exists[1] = ptx_add(k, next, ptx_u32(1));
+        exists[1] = ptx_setp(k, PTX_LT, exists[1], s->end_unit);
     }
     edge = ptx_setp(k, PTX_EQ, s->half, ptx_u32(0));
-    last_have = edge;
-    if (!v && !shifted && per % 2) { /* a pair spans two units: the upper chunk needs both */
-        last_have = ptx_or(k, edge, have[1]);
-        last_have = ptx_and(k, last_have, have[0]);
+    pair_exists = edge;
+    if (!v && !shifted && unit_chunks % 2) { /* a pair spans two units: the upper chunk needs both */
+        pair_exists = ptx_or(k, edge, exists[1]);
+        pair_exists = ptx_and(k, pair_exists, exists[0]);
     }
     if (tails) {
-        rest = ptx_add(k, next, s->needed);
-        p = ptx_setp(k, PTX_LE, rest, s->full);
+        rest = ptx_add(k, next, s->needed_units);
+        p = ptx_setp(k, PTX_LE, rest, s->full_units);
         p = ptx_uniform(k, p);
         ptx_if(k, p);
     }
@@ -14325,7 +14334,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
         from = ptx_ptr(from, PTX_GLOBAL);
         for (j = first; j < last; j++) {
             uint32_t a = ptxk__gemm_chunk_offset(c, 2 * j), b = ptxk__gemm_chunk_offset(c, 2 * j + 1);
-            p = have[0];
+            p = exists[0];
             here = to;
             if (shifted && !j) { /* the first chunk may lie before the row */
                 q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
@@ -14340,8 +14349,8 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             } else if (!shifted && 2 * j + 1 >= c->chunks) {
                 p = ptx_and(k, p, edge);
             } else if (!shifted && b != a + 16) {
-                p = last_have;
-                here = ptx_add(k, s->cross, ptx_as(to, PTX_U32));
+                p = pair_exists;
+                here = ptx_add(k, s->straddle_offset, ptx_as(to, PTX_U32));
                 here = ptx_ptr(here, PTX_SHARED);
             }
             ptxk__gemm_copy_chunk(k, s, here, a, from, 32 * j, &p, NULL);
@@ -14380,21 +14389,21 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             start = ptx_max(k, start, ptx_s32(0));
             start = ptx_min(k, start, ptx_s32(16));
             valid = ptx_as(start, PTX_U32);
-            p = have[0];
+            p = exists[0];
             if (shifted) {
                 p = ptx_mad(k, q, ptx_u32(2), s->half);
                 start = ptx_mul(k, q, ptx_u32(32));
                 p = ptx_setp(k, PTX_LT, p, ptx_u32(c->chunks));
-                p = ptx_and(k, p, have[0]);
-                last_have = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
-                last_have = ptx_mad(k, q, ptx_u32(32), last_have);
-                last_have = ptx_setp(k, PTX_GE, last_have, shift);
-                p = ptx_and(k, p, last_have);
+                p = ptx_and(k, p, exists[0]);
+                pair_exists = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
+                pair_exists = ptx_mad(k, q, ptx_u32(32), pair_exists);
+                pair_exists = ptx_setp(k, PTX_GE, pair_exists, shift);
+                p = ptx_and(k, p, pair_exists);
             } else {
                 start = ptx_mad(k, q, ptx_u32(2), s->half);
-                edge = ptx_div(k, start, ptx_u32(per));
+                edge = ptx_div(k, start, ptx_u32(unit_chunks));
                 start = ptx_mul(k, q, ptx_u32(32));
-                start = ptx_mad(k, edge, ptx_u32(c->area - 16 * per), start);
+                start = ptx_mad(k, edge, ptx_u32(c->area - 16 * unit_chunks), start);
             }
             start = ptx_ptr_add(k, to, start, 1);
             if (ptxk__has_cp_async(k)) {
@@ -14428,7 +14437,7 @@ static void ptxk__gemm_advance_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk_
     uint32_t i;
     for (i = 0; i < f->m; i++) {
         from = ptx_get(k, s->from[i]);
-        from = ptx_add(k, from, ptx_u64(PTXK__GEMM_STEP_UNITS * s->kind->unit_bytes));
+        from = ptx_add(k, from, ptx_u64(PTXK__GEMM_STEP_UNITS * s->tiling->unit_bytes));
         ptx_set(k, s->from[i], from);
     }
 }
@@ -14439,9 +14448,9 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     const ptxk__gemm_x *x = s->form;
     uint32_t chunks[2], threads = 32 * f->warps, at = 0, i, j;
     ptx_val last;
-    chunks[1] = f->tiles * (x->starts ? 4 * x->starts * x->groups / x->parts : x->sums / 16);
-    chunks[0] = x->part_bytes / 16 - (x->starts ? chunks[1] : 0);
-    if (part + 1 < x->parts && !x->starts) chunks[1] = 0;
+    chunks[1] = f->tiles * (x->initial_sums ? 4 * x->initial_sums * x->groups / x->parts : x->sums / 16);
+    chunks[0] = x->part_bytes / 16 - (x->initial_sums ? chunks[1] : 0);
+    if (part + 1 < x->parts && !x->initial_sums) chunks[1] = 0;
     for (j = 0; j < 2; at += chunks[j++])
         for (i = 0; i < chunks[j]; i += threads) {
             const ptx_val *valid = f->columns > 8 ? NULL : j ? &s->sums_valid : &s->x_valid;
@@ -14450,7 +14459,7 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
                 last = ptx_setp(k, PTX_LT, s->tid, ptx_u32(chunks[j] - i));
                 if (p) last = ptx_and(k, last, *p);
             }
-            ptxk__gemm_copy_chunk(k, s, s->x_to, (int64_t)(slot * f->stage + (at + i) * 16), from,
+            ptxk__gemm_copy_chunk(k, s, s->x_to, (int64_t)(slot * f->stage_bytes + (at + i) * 16), from,
                                   (int64_t)(part * x->part_bytes + (at + i) * 16),
                                   i + threads > chunks[j] ? &last : p, valid);
         }
@@ -14460,8 +14469,8 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 static void ptxk__gemm_load_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
                               uint32_t w, uint32_t n, uint32_t plane, ptx_val b[8]) {
     const ptxk__gemm_x *x = s->form;
-    uint32_t per = x->groups / x->parts, size = x->type == PTX_F32 ? 1024 : 512;
-    uint32_t at = slot * f->stage + ((n * per + w % per) * x->planes + plane) * size;
+    uint32_t part_groups = x->groups / x->parts, size = x->type == PTX_F32 ? 1024 : 512;
+    uint32_t at = slot * f->stage_bytes + ((n * part_groups + w % part_groups) * x->planes + plane) * size;
     ptxk_load16(k, NULL, ptx_at(s->x_at, (int64_t)at), b);
     if (x->type == PTX_F32) ptxk_load16(k, NULL, ptx_at(s->x_at, (int64_t)(at + 512)), b + 4);
 }
@@ -14471,7 +14480,8 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
-/* The low or the high half of x, twice: no instruction, as those on f16 pairs select halves of sources. */
+/* The low or the high half of x, in both halves: no instruction, as those on f16 pairs select halves of
+   sources. */
 static ptx_val ptxk__gemm_broadcast_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
@@ -14496,12 +14506,12 @@ static ptx_val ptxk__gemm_fma(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val c) {
 
 static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32_t i, uint32_t h,
                                  uint32_t at) {
-    return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
+    return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->tiling->pitch + at));
 }
 
 /* -- gemm: weights times a power of two for each row -- */
 
-/* x in f16, in both halves of a word. */
+/* x as f16, in both halves of a word. */
 static ptx_val ptxk__wide_broadcast_f16(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
 
 static ptx_val ptxk__wide_max_abs(ptx_kernel *k, ptx_val x, ptx_val y) {
@@ -14510,15 +14520,16 @@ static ptx_val ptxk__wide_max_abs(ptx_kernel *k, ptx_val x, ptx_val y) {
 }
 
 /* Lowers a row's power of two, with headroom for factors four times as large. Where 2^(30 - s) <= size <
-   2^(31 - s), the bound of sizes, most, becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a
-   scale are below 2^15 then. out: the ratio of the new power to the old. */
-static void ptxk__gemm_lower_power(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
+   2^(31 - s), size_bound becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a scale are below
+   2^15 then. out: the ratio of the new power to the old. */
+static void ptxk__gemm_lower_power(ptx_kernel *k, ptx_val size, ptx_var size_bound, ptx_var power,
+                                   ptx_var out) {
     ptx_val x, y, ratio;
     x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
     y = ptx_add(k, x, ptx_u32(3));
     y = ptx_min(k, y, ptx_u32(254));
     y = ptx_shl(k, y, ptx_u32(23));
-    ptx_set(k, most, ptx_as(y, PTX_F32));
+    ptx_set(k, size_bound, ptx_as(y, PTX_F32));
     x = ptx_sub(k, ptx_u32(279), x);
     y = ptx_get(k, power);
     y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
@@ -14533,13 +14544,13 @@ static void ptxk__gemm_lower_power(ptx_kernel *k, ptx_val size, ptx_var most, pt
 }
 
 typedef struct ptxk__wgmma {
-    ptx_var part[4 * PTXK__GEMM_N * 4]; /* exact: sums of a unit */
-    ptx_var power[2], most[2];          /* see ptxk__gemm_lower_power */
-    ptx_val scale[2];                   /* f16 pairs: the unit's factor, twice (Q6_K); those of two blocks */
-    ptx_val matrix, yes;                /* descriptor of x in stage 0; predicate: true */
-    ptx_val first;                      /* the slice's first unit */
-    ptx_val copies, releases;           /* predicates: this thread copies x; this lane arrives for its warp */
-    uint32_t exact, two;                /* sums of a unit are separate; a weight is a sum of two numbers */
+    ptx_var unit_sum[4 * PTXK__GEMM_N * 4]; /* separate_sums: those of a unit */
+    ptx_var power[2], size_bound[2];        /* see ptxk__gemm_lower_power */
+    ptx_val scale[2];             /* f16 pairs: the unit's factor, twice (Q6_K); those of two blocks */
+    ptx_val x_descriptor, always; /* descriptor of x in stage 0; predicate: true */
+    ptx_val first_unit;           /* the slice's first unit */
+    ptx_val copies, releases;     /* predicates: this thread copies x; this lane arrives for its warp */
+    uint32_t separate_sums, split_weights; /* sums of a unit are separate; a weight is a sum of two numbers */
 } ptxk__wgmma;
 
 /* Lowers the powers of two of this lane's rows, and their sums with them, where they are too large for the
@@ -14551,7 +14562,7 @@ static void ptxk__wgmma_fit_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     ptx_var ratio[2];
     uint32_t h, e, n;
     for (h = 0; h < 2; h++) {
-        x = ptx_get(k, g->most[h]);
+        x = ptx_get(k, g->size_bound[h]);
         q[h] = ptx_setp(k, PTX_GT, size[h], x);
     }
     p = ptx_or(k, q[0], q[1]);
@@ -14564,7 +14575,7 @@ static void ptxk__wgmma_fit_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     for (h = 0; h < 2; h++) {
         ratio[h] = ptx_var_new(k, ptx_f32(1));
         ptx_if(k, q[h]);
-        ptxk__gemm_lower_power(k, size[h], g->most[h], g->power[h], ratio[h]);
+        ptxk__gemm_lower_power(k, size[h], g->size_bound[h], g->power[h], ratio[h]);
         ptx_end(k);
     }
     for (n = 0; n < f->n; n++)
@@ -14602,7 +14613,7 @@ static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
         y = ptxk__gemm_times(k, y, m[h]);
         for (e = 0; e < 2; e++) {
             s->scale[0][h][e] = ptxk__gemm_times(k, s->scale[0][h][e], d[h]);
-            s->less[h][e] = ptxk__gemm_broadcast_half(k, y, e);
+            s->addend[h][e] = ptxk__gemm_broadcast_half(k, y, e);
         }
     }
 }
@@ -14651,7 +14662,7 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 static void ptxk__gemm_store_scales(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                     ptx_type type, uint32_t n, ptx_val words[PTXK__GEMM_M][2][4]) {
     ptx_val to = ptx_mul(k, s->t, ptx_u32(4 * n));
-    uint32_t pitch = ptxk__gemm_scale_bytes(f, s->kind), i;
+    uint32_t pitch = ptxk__gemm_scale_bytes(f, s->tiling), i;
     to = ptx_ptr(ptx_xor(k, ptx_as(s->scales, PTX_U32), to), PTX_SHARED);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (i = 0; i < 2 * f->m; i++)
@@ -14661,12 +14672,12 @@ static void ptxk__gemm_store_scales(ptx_kernel *k, const ptxk__gemm *f, const pt
 
 /* Q4_0 and Q8_0: lane t loads the factors of one block of 4, or of two of 8, and stores them for its rows. */
 static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t bytes = s->kind->block->bytes, n = s->kind->format->unit / 128, i, j;
+    uint32_t bytes = s->tiling->block->bytes, n = s->tiling->format->unit / 128, i, j;
     ptx_val d[PTXK__GEMM_M][2][4], x;
     for (i = 0; i < 2 * f->m; i++) {
         x = ptx_ptr_add(k, s->byte[i / 2][i & 1], s->t, n * bytes);
         for (j = 0; j < n; j++)
-            d[i / 2][i & 1][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
+            d[i / 2][i & 1][j] = ptxk__load_f16(k, x, v * s->tiling->unit_bytes + j * bytes);
     }
     if (s->scaled)
         ptxk__wgmma_store_scales(k, f, s, d[0]);
@@ -14679,7 +14690,7 @@ static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 /* Block `which` of this unit in row (i, h). */
 static ptxk__source ptxk__gemm_block_source(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
                                             ptxk__number which) {
-    const ptxk__block *b = s->kind->block;
+    const ptxk__block *b = s->tiling->block;
     ptxk__source source = s->source[i][h];
     which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
     source.offset += which.c;
@@ -14707,9 +14718,9 @@ static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, 
 
 /* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows and stores them in shared
    memory, because all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Lane t's minima
-   become its part of operand A of the product with the sums of x, s->low. */
+   become its part of operand A of the product with the sums of x, s->minima_a. */
 static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    const ptxk__block *b = s->kind->block;
+    const ptxk__block *b = s->tiling->block;
     const ptxk__reader *r = b->reader;
     uint32_t blocks = 256 / b->values, i, h, j;
     ptx_val words[PTXK__GEMM_M][2][4], pair[2];
@@ -14720,7 +14731,7 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             s->source[i][h] =
-                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
+                ptxk__source_at(s->byte[i][h], v * s->tiling->unit_bytes, s->words_aligned ? 4 : 2);
             for (j = 0; j < 2; j++) {
                 ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
                 ptxk__source source;
@@ -14735,7 +14746,7 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                     if (share_factor < 1 || share_factor > 1)
                         words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
                     pair[0] = pair[1] = o.plus;
-                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
+                    if (r->has_minimum) s->minima_a[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
                     continue;
                 }
                 words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
@@ -14744,7 +14755,7 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                 if (r->has_minimum) {
                     pair[0] = ptx_as(o.minimum[0], PTX_S32);
                     pair[1] = ptx_as(o.minimum[1], PTX_S32);
-                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
+                    s->minima_a[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
                 }
                 if (j) continue;
                 s->factor[i][h] = o.factor;
@@ -14767,13 +14778,13 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
    times its value, its scales 2^14 times (a block's power of two is 2^112 at most). */
 static void ptxk__gemm_reader_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                                       ptx_val a[2][4]) {
-    const ptxk__block *b = s->kind->block;
+    const ptxk__block *b = s->tiling->block;
     const ptxk__reader *r = b->reader;
     uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALE_BYTES + 4 * w, e;
     ptxk__source *row = &s->source[i][h],
                  source = ptxk__gemm_block_source(k, s, i, h, ptxk__known(w / shares));
     ptxk__share_of p;
-    ptx_val quad[3], scale[2], even, odd, less;
+    ptx_val quad[3], scale[2], even, odd, addend;
     const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
     p.share = ptxk__known(w % shares);
     p.whole = 0;
@@ -14817,9 +14828,9 @@ static void ptxk__gemm_reader_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32
             a[e][h] = s->scaled ? ptxk__gemm_minus(k, even, s->constant[0]) : even;
             a[e][h + 2] = s->scaled ? ptxk__gemm_minus(k, odd, s->constant[0]) : odd;
         } else if (!subnormal) {
-            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
-            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
-            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
+            addend = ptxk__gemm_times(k, scale[e], s->constant[3]);
+            a[e][h] = ptxk__gemm_fma(k, even, scale[e], addend);
+            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], addend);
         } else {
             a[e][h] = ptxk__gemm_times(k, even, scale[e]);
             a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
@@ -14842,7 +14853,7 @@ static void ptxk__gemm_reader_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32
    four. */
 static void ptxk__gemm_lane_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val p, odd;
-    uint32_t id = s->kind->block->id;
+    uint32_t id = s->tiling->block->id;
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
         odd = ptx_and(k, s->t, ptx_u32(1));
         p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
@@ -14860,8 +14871,8 @@ static void ptxk__gemm_lane_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__
             s->constant[8] = ptx_sub(k, ptx_u32(36), odd); /* rotates bit 2 t to bit 4, and 2 t + 1 to 5 */
         }
     }
-    if (s->kind->block->reader) {
-        const ptxk__block *b = s->kind->block;
+    if (s->tiling->block->reader) {
+        const ptxk__block *b = s->tiling->block;
         uint32_t bias = b->reader->part ? b->reader->part : b->is_signed ? 128 : 0;
         s->constant[0] = ptxk__gemm_f16x2(k, 0x64006400 + 0x10001 * (bias & 255)); /* 1024 + bias */
         s->constant[1] = /* 2^14 (e2m1), 2^10 */
@@ -14920,11 +14931,11 @@ static ptx_val ptxk__gemm_row_word(ptx_kernel *k, const ptxk__gemm_state *s, uin
 /* Q6_K: stores the scales of the warp's rows in shared memory: as f16, times s->constant[4], or, HALVED, as
    f32, times the unit's factor. Lane t unpacks scales 4 t ... 4 t + 3 of each of its rows. */
 static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t i, h, e, halved = s->kind->format->kind == PTXK__GEMM_HALVED;
+    uint32_t i, h, e, halved = s->tiling->format->kind == PTXK__GEMM_HALVED;
     ptx_val x, words[PTXK__GEMM_M][2][4];
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            x = ptxk__gemm_row_word(k, s, i, h, v * s->kind->unit_bytes + 192);
+            x = ptxk__gemm_row_word(k, s, i, h, v * s->tiling->unit_bytes + 192);
             for (e = 0; e < 4 && halved; e++) {
                 words[i][h][e] = ptx_bfe(k, ptx_as(x, PTX_S32), ptx_u32(8 * e), ptx_u32(8));
                 words[i][h][e] = ptx_cvt(k, PTX_F32, words[i][h][e]);
@@ -14944,11 +14955,11 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 /* 8-bit weights: sets the unit's factors, which were loaded a unit ahead, and loads those of the next unit.
    With 64 columns, which leave no registers for that, loads the unit's own. */
 static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    double lift = ptxk__byte_lift(k, s->kind->block->id);
+    double lift = ptxk__byte_lift(k, s->tiling->block->id);
     ptx_val x, p, at, next, unit = ptx_get(k, s->unit);
     uint32_t i, h, ahead = f->n < 8;
     unit = ptx_add(k, unit, ptx_u32(v + ahead));
-    p = ptx_setp(k, PTX_LT, unit, s->end);
+    p = ptx_setp(k, PTX_LT, unit, s->end_unit);
     unit = ptx_sub(k, unit, s->first_unit);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
@@ -14967,25 +14978,25 @@ static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 /* POWERS: finds, for each row's unit, the power of two, 2^126 at most, that scales its largest number to 2^14
    ... 2^15, and the inverse of the power. */
 static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptx_val words[8], most, x;
+    ptx_val words[8], largest, x;
     uint32_t i, h, e;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            most = ptx_u32(15u << 23);
+            largest = ptx_u32(15u << 23);
             for (e = 0; e < 2; e++)
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * e), words + 4 * e);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16 * e), words + 4 * e);
             for (e = 0; e < 8; e++) {
                 x = ptx_and(k, words[e], ptx_b32(0x7fffffff)); /* bf16: the upper one, and bits below */
-                most = ptx_max(k, ptx_as(x, PTX_U32), most);
-                if (s->kind->block->id == PTXK_F32) continue;
+                largest = ptx_max(k, ptx_as(x, PTX_U32), largest);
+                if (s->tiling->block->id == PTXK_F32) continue;
                 x = ptx_shl(k, words[e], ptx_u32(16));
                 x = ptx_and(k, x, ptx_b32(0x7fffffff));
-                most = ptx_max(k, ptx_as(x, PTX_U32), most);
+                largest = ptx_max(k, ptx_as(x, PTX_U32), largest);
             }
-            most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
-            x = ptx_and(k, most, ptx_u32(0x7f800000));
-            most = ptx_sub(k, ptx_u32(268u << 23), x); /* modulo 2^32 */
-            s->scale[i][h][0] = ptx_as(most, PTX_F32);
+            largest = ptxk_warp_reduce(k, PTX_MAX, largest, 1, 4);
+            x = ptx_and(k, largest, ptx_u32(0x7f800000));
+            largest = ptx_sub(k, ptx_u32(268u << 23), x); /* modulo 2^32 */
+            s->scale[i][h][0] = ptx_as(largest, PTX_F32);
             x = ptx_sub(k, x, ptx_u32(14u << 23));
             s->factor[i][h] = ptx_as(x, PTX_F32);
         }
@@ -14995,9 +15006,9 @@ static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
 static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                                    ptx_val a[2][4], ptx_val rest[2][4]) {
     ptx_val words[8], x[8], whole[2];
-    uint32_t e, j, words_of_8 = s->kind->block->id == PTXK_F32 ? 8 : 4;
+    uint32_t e, j, words_of_8 = s->tiling->block->id == PTXK_F32 ? 8 : 4;
     for (e = 0; e < words_of_8; e += 4)
-        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * w + 4 * e), words + e);
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16 * w + 4 * e), words + e);
     for (e = 0; e < words_of_8; e++) {
         if (words_of_8 > 4)
             x[e] = ptx_as(words[e], PTX_F32);
@@ -15016,20 +15027,20 @@ static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t 
 
 /* Begins unit v of the step: computes what all its products share. */
 static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t id = s->kind->block->id, i, h;
+    uint32_t id = s->tiling->block->id, i, h;
     ptx_val slot = ptx_get(k, s->slot), head[4], x, y, z;
-    s->at = ptx_ptr_add(k, s->row, slot, 1);
-    if (!ptxk__gemm_is_2_byte_aligned(s->kind) && v)
-        s->at = ptx_ptr_add(k, s->at, ptx_u32(v * s->kind->area), 1);
-    s->own = s->at;
-    for (i = 0; i < f->m && ptxk__gemm_is_2_byte_aligned(s->kind); i++)
+    s->unit_row = ptx_ptr_add(k, s->row, slot, 1);
+    if (!ptxk__gemm_is_2_byte_aligned(s->tiling) && v)
+        s->unit_row = ptx_ptr_add(k, s->unit_row, ptx_u32(v * s->tiling->area), 1);
+    s->own_part = s->unit_row;
+    for (i = 0; i < f->m && ptxk__gemm_is_2_byte_aligned(s->tiling); i++)
         for (h = 0; h < 2; h++) {
-            uint32_t bytes = v * s->kind->unit_bytes;
+            uint32_t bytes = v * s->tiling->unit_bytes;
             x = ptx_get(k, s->shift[i][h]);
             x = ptx_and(k, x, ptx_u32(14));
-            y = ptx_ptr_add(k, s->at, ptx_u32((16 * i + 8 * h) * s->kind->pitch), 1);
+            y = ptx_ptr_add(k, s->unit_row, ptx_u32((16 * i + 8 * h) * s->tiling->pitch), 1);
             s->byte[i][h] = ptx_ptr_add(k, y, x, 1);
-            if (s->kind->block->reader) continue;
+            if (s->tiling->block->reader) continue;
             y = ptx_ptr_add(k, y, s->t, 4);
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
@@ -15037,16 +15048,16 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
     if (id == PTXK_Q8_0 || id == PTXK_Q4_0) ptxk__gemm_block_factors(k, f, s, v);
     if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
-    if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
-    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
-        s->own = ptx_ptr_add(k, s->at, s->t, 32);
-    if (s->kind->format->kind == PTXK__GEMM_POWERS) ptxk__gemm_find_powers(k, f, s);
-    if (ptxk__gemm_is_byte(s->kind->block) && f->factors > PTXK_FACTORS_ROW)
+    if (s->tiling->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->tiling->block->kind == PTXK__NUMBERS)
+        s->own_part = ptx_ptr_add(k, s->unit_row, s->t, 32);
+    if (s->tiling->format->kind == PTXK__GEMM_POWERS) ptxk__gemm_find_powers(k, f, s);
+    if (ptxk__gemm_is_byte(s->tiling->block) && f->factors > PTXK_FACTORS_ROW)
         ptxk__gemm_next_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
         for (i = 0; i < f->m; i++)
             for (h = 0; h < 2; h++) {
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->at, i, h, 0), head);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->unit_row, i, h, 0), head);
                 x = ptx_prmt(k, head[1], head[2], s->constant[0]);
                 z = ptx_shr(k, ptx_as(head[3], PTX_U32), ptx_u32(4));
                 z = ptx_prmt(k, head[3], ptx_as(z, PTX_B32), s->constant[0]);
@@ -15080,8 +15091,8 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
         for (h = 0; h < 2; h++) {
             y = ptx_prmt(k, s->more[i][h][4], ptx_b32(0x64646464), ptx_b32(0x4342));
             y = ptxk__gemm_fma(k, y, s->constant[6], s->constant[7]);
-            s->low[i][h] = s->low[i][h + 2] = y;
-            head = ptx_ld(k, PTX_B32, ptxk__gemm_row_at(s, s->at, i, h, 0));
+            s->minima_a[i][h] = s->minima_a[i][h + 2] = y;
+            head = ptx_ld(k, PTX_B32, ptxk__gemm_row_at(s, s->unit_row, i, h, 0));
             ptx_unpack(k, PTX_F16, 2, head, half);
             s->factor[i][h] = ptx_cvt(k, PTX_F32, half[0]);
             s->minimum[i][h] = ptx_cvt(k, PTX_F32, half[1]);
@@ -15090,30 +15101,31 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 
 /* Multiplies *a by a scale, in f16. rest: the rounding errors, exact. */
 static void ptxk__gemm_times_exact(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
-    ptx_val x = *a, less;
+    ptx_val x = *a, negated;
     *a = ptxk__gemm_times(k, x, scale);
-    less = ptx_neg(k, ptx_as(*a, PTX_F16X2));
-    *rest = ptxk__gemm_fma(k, x, scale, less);
+    negated = ptx_neg(k, ptx_as(*a, PTX_F16X2));
+    *rest = ptxk__gemm_fma(k, x, scale, negated);
 }
 
 /* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest: the remainders, where
    weights do not fit into 11 bits; else NULL. */
 static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, uint32_t i,
                                ptx_val a[2][4], ptx_val rest[2][4]) {
-    uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e, j;
-    uint32_t halved = s->kind->format->kind == PTXK__GEMM_HALVED;
+    uint32_t id = s->tiling->block->id, at = v * s->tiling->unit_bytes, h, e, j;
+    uint32_t halved = s->tiling->format->kind == PTXK__GEMM_HALVED;
     ptx_val x, y, low, high, scale[2];
     for (h = 0; h < 2; h++) {
-        if (s->kind->block->reader) {
+        if (s->tiling->block->reader) {
             ptxk__gemm_reader_weights(k, s, w, i, h, a);
             continue;
         }
-        if (s->kind->format->kind == PTXK__GEMM_POWERS) {
+        if (s->tiling->format->kind == PTXK__GEMM_POWERS) {
             ptxk__gemm_times_power(k, s, w, i, h, a, rest);
             continue;
         }
-        if (ptxk__gemm_is_byte(s->kind->block)) {
-            if (w % 2 == 0) ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 8 * w), s->raw[i][h]);
+        if (ptxk__gemm_is_byte(s->tiling->block)) {
+            if (w % 2 == 0)
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 8 * w), s->raw[i][h]);
             for (e = 0; e < 2; e++) {
                 ptxk__widen_bytes(k, id, 0, s->raw[i][h][2 * (w & 1) + e], scale);
                 a[e][h] = scale[0];
@@ -15123,7 +15135,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
         }
         if (id == PTXK_Q4_K) {
             if (w % 4 == 0)
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 + 4 * w), s->raw[i][h]);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16 + 4 * w), s->raw[i][h]);
             x = s->raw[i][h][w % 4];
             y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
             a[0][h] = ptx_and(k, x, ptx_b32(0x000f000f)); /* as f16: times 2^-24 */
@@ -15132,8 +15144,8 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[1][h + 2] = ptx_and(k, y, ptx_b32(0x00f000f0));
         } else if (id == PTXK_Q5_K) {
             if (w % 4 == 0) {
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 48 + 4 * w), s->raw[i][h]);
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->at, i, h, 16 + 4 * w), s->more[i][h]);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 48 + 4 * w), s->raw[i][h]);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->unit_row, i, h, 16 + 4 * w), s->more[i][h]);
             }
             x = s->raw[i][h][w % 4];
             y = s->more[i][h][w % 4];
@@ -15173,12 +15185,12 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
             for (e = 0; e < 4 && !halved; e++) {
                 ptx_val *to = &a[e & 1][h + (e & 2)];
-                if (!rest && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
+                if (!rest && e < 2) s->addend[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
                 if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* 2^-9 (q - 32) */
                 if (rest)
                     ptxk__gemm_times_exact(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
                 else
-                    *to = ptxk__gemm_fma(k, *to, scale[e & 1], s->less[h][e & 1]);
+                    *to = ptxk__gemm_fma(k, *to, scale[e & 1], s->addend[h][e & 1]);
             }
             continue;
         } else if (id == PTXK_Q8_0) {
@@ -15207,7 +15219,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             }
             continue;
         } else {
-            ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * w), s->raw[i][h]);
+            ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16 * w), s->raw[i][h]);
             a[0][h] = s->raw[i][h][0];
             a[0][h + 2] = s->raw[i][h][1];
             a[1][h] = s->raw[i][h][2];
@@ -15216,7 +15228,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
         }
         for (e = 0; e < 4; e++) {
             ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
-            *to = s->scaled ? ptxk__gemm_fma(k, *to, s->scale[i][h][e / 2], s->less[h][e / 2])
+            *to = s->scaled ? ptxk__gemm_fma(k, *to, s->scale[i][h][e / 2], s->addend[h][e / 2])
                             : ptxk__gemm_times(k, *to, s->scale[i][h][e / 2]);
         }
     }
@@ -15240,8 +15252,8 @@ static void ptxk__gemm_tf32_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     ptx_val words[8], x;
     uint32_t h, e;
     for (h = 0; h < 2; h++) {
-        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 0), words);
-        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16), words + 4);
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 0), words);
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16), words + 4);
         for (e = 0; e < 8; e++) {
             if (f->precision == PTXK_GEMM_FAST) {
                 x = ptx_cvt_with(k, PTX_RNA, PTX_TF32, ptx_as(words[e], PTX_F32));
@@ -15259,12 +15271,13 @@ static void ptxk__gemm_tf32_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 static void ptxk__gemm_init_accumulators(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
                                          uint32_t slot, uint32_t w, uint32_t n, uint32_t which) {
     const ptxk__gemm_x *x = s->form;
-    uint32_t per = x->groups / x->parts, at = slot * f->stage + f->tiles * per * x->planes * 512, i;
+    uint32_t part_groups = x->groups / x->parts,
+             at = slot * f->stage_bytes + f->tiles * part_groups * x->planes * 512, i;
     ptx_val start[4];
     for (i = 0; i < 4; i++) start[i] = s->zero;
-    at += 64 * ((n * per + w % per) * x->starts + which);
-    if (x->starts) {
-        ptxk_load16(k, NULL, ptx_at(s->starts_at, (int64_t)at), start);
+    at += 64 * ((n * part_groups + w % part_groups) * x->initial_sums + which);
+    if (x->initial_sums) {
+        ptxk_load16(k, NULL, ptx_at(s->initial_sums_at, (int64_t)at), start);
         for (i = 0; i < 4; i++) start[i] = ptx_as(start[i], PTX_F32);
     }
     for (i = 0; i < f->m; i++) memcpy(s->acc[which][i][n], start, sizeof start);
@@ -15275,12 +15288,12 @@ static void ptxk__gemm_multiply_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                                       uint32_t w, uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[3][8];
-    uint32_t i, n, p, e, half, products = s->kind->format->kind == PTXK__GEMM_TF32 ? 4 : 2;
-    uint32_t blocks = ptxk__gemm_factors_in_group(s->kind);
-    int words = s->kind->block->id == PTXK_F32;
-    int two = f->precision == PTXK_GEMM_EXACT && (words || (s->kind->block->id == PTXK_Q6_K && !blocks));
-    for (e = 0; e < blocks && w % 4 == 0; e++) { /* factors of four groups */
-        uint32_t pitch = ptxk__gemm_scale_bytes(f, s->kind), chunk = w / 4 * blocks + e;
+    uint32_t i, n, p, e, half, products = s->tiling->format->kind == PTXK__GEMM_TF32 ? 4 : 2;
+    uint32_t factors = ptxk__gemm_factors_in_group(s->tiling);
+    int words = s->tiling->block->id == PTXK_F32;
+    int split = f->precision == PTXK_GEMM_EXACT && (words || (s->tiling->block->id == PTXK_Q6_K && !factors));
+    for (e = 0; e < factors && w % 4 == 0; e++) { /* factors of four groups */
+        uint32_t pitch = ptxk__gemm_scale_bytes(f, s->tiling), chunk = w / 4 * factors + e;
         ptx_val at = ptx_xor(k, ptx_as(s->scales, PTX_U32), ptx_u32(16 * chunk));
         for (i = 0; i < 2 * f->m; i++)
             ptxk_load16(k, NULL, ptx_at(ptx_ptr(at, PTX_SHARED), (int64_t)(8 * i * pitch)),
@@ -15290,22 +15303,22 @@ static void ptxk__gemm_multiply_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         if (products == 4)
             ptxk__gemm_tf32_weights(k, f, s, i, a[i], rest[i]);
         else
-            ptxk__gemm_weights(k, s, v, w, i, a[i], two ? rest[i] : NULL);
+            ptxk__gemm_weights(k, s, v, w, i, a[i], split ? rest[i] : NULL);
     }
     for (n = 0; n < f->n; n++)
-        for (half = 0; half < (blocks > 1 ? blocks : 1); half++) {
-            if (blocks) ptxk__gemm_init_accumulators(k, f, s, slot, w, n, half);
+        for (half = 0; half < (factors > 1 ? factors : 1); half++) {
+            if (factors) ptxk__gemm_init_accumulators(k, f, s, slot, w, n, half);
             for (p = 0; p < x->planes; p++) {
                 if (!half) ptxk__gemm_load_x(k, f, s, slot, w, n, p, b[p]);
-                for (e = half; e < (blocks > 1 ? half + 1 : products); e++)
+                for (e = half; e < (factors > 1 ? half + 1 : products); e++)
                     for (i = 0; i < f->m; i++) {
-                        ptx_val *acc = s->acc[s->chains > 1 || blocks > 1 ? e & 1 : 0][i][n];
-                        if (two && !(words && p)) /* f32: without the product of the smaller ones */
+                        ptx_val *acc = s->acc[s->chains > 1 || factors > 1 ? e & 1 : 0][i][n];
+                        if (split && !(words && p)) /* f32: without the product of the smaller ones */
                             ptxk__tile_mma(k, x->type, acc, rest[i][e], b[p] + 2 * e);
                         ptxk__tile_mma(k, x->type, acc, a[i][e], b[p] + 2 * e);
                     }
             }
-            for (i = 0; i < f->m && blocks; i++) {
+            for (i = 0; i < f->m && factors; i++) {
                 for (e = 0; e < 2; e++) s->factor[i][e] = ptx_as(s->scale[i][e][4 * half + w % 4], PTX_F32);
                 ptxk__gemm_add(k, s, i, n, s->acc[half][i][n], s->factor[i]);
             }
@@ -15316,29 +15329,30 @@ static void ptxk__gemm_multiply_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__
 static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     uint32_t i, n, e, chain;
-    const ptxk__reader *r = s->kind->block->reader;
+    const ptxk__reader *r = s->tiling->block->reader;
     ptx_val b[2], d[PTXK__GEMM_M][4], factor[2];
-    int plain = s->kind->format->kind == PTXK__GEMM_NUMBERS || s->kind->format->kind == PTXK__GEMM_TF32;
-    if (ptxk__gemm_is_byte(s->kind->block)) plain = !ptxk__gemm_has_factors(k, f, s->kind);
+    int plain = s->tiling->format->kind == PTXK__GEMM_NUMBERS || s->tiling->format->kind == PTXK__GEMM_TF32;
+    if (ptxk__gemm_is_byte(s->tiling->block)) plain = !ptxk__gemm_has_factors(k, f, s->tiling);
     if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
     for (n = 0; n < f->n; n++) {
-        if (ptxk__gemm_factors_in_group(s->kind) && !x->sums) continue;
+        if (ptxk__gemm_factors_in_group(s->tiling) && !x->sums) continue;
         for (i = 0; i < f->m; i++)
             for (e = 0; e < 4; e++) d[i][e] = s->zero;
         for (e = 0; e < x->sums / 256; e++) {
             ptx_val at = ptx_ptr_add(k, s->shared, s->lane, 8);
-            uint32_t offset = 2 * f->weights + slot * f->stage + x->part_bytes + n * x->sums + 256 * e;
+            uint32_t offset =
+                2 * f->weight_bytes + slot * f->stage_bytes + x->part_bytes + n * x->sums + 256 * e;
             ptx_ld_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)offset), b);
-            for (i = 0; i < f->m && r; i++) ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
+            for (i = 0; i < f->m && r; i++) ptxk__tile_mma(k, PTX_F16, d[i], s->minima_a[i], b);
         }
         for (i = 0; i < f->m; i++) {
             factor[0] = factor[1] = s->constant[5];
             if (r && x->sums) ptxk__gemm_add(k, s, i, n, d[i], r->halves ? s->minimum[i] : factor);
-            if (ptxk__gemm_factors_in_group(s->kind)) continue;
+            if (ptxk__gemm_factors_in_group(s->tiling)) continue;
             for (chain = 0; chain < s->chains; chain++)
                 ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n], plain ? NULL : s->factor[i]);
             if (x->order == PTXK__GEMM_PAIRS) {
-                ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
+                ptxk__tile_mma(k, PTX_F16, d[i], s->minima_a[i], b);
                 ptxk__gemm_add(k, s, i, n, d[i], s->minimum[i]);
             }
         }
@@ -15349,7 +15363,7 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 static void ptxk__gemm_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
                                      uint32_t part) {
     const ptxk__gemm_x *x = s->form;
-    uint32_t slot = (v * x->parts + part) & 1, w, i, n, e, c, per = x->groups / x->parts;
+    uint32_t slot = (v * x->parts + part) & 1, w, i, n, e, c, part_groups = x->groups / x->parts;
     ptx_val unit, p, from, here;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, x->parts == 1 ? 1 : 0);
     ptx_bar_sync(k, ptx_imm(0));
@@ -15357,7 +15371,7 @@ static void ptxk__gemm_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     from = ptx_get(k, s->x_from);
     if (part + 1 == x->parts) {
         here = ptx_add(k, unit, ptx_u32(v + 1));
-        p = ptx_setp(k, PTX_LT, here, s->end);
+        p = ptx_setp(k, PTX_LT, here, s->end_unit);
         from = ptx_add(k, from, ptx_u64(x->bytes));
         ptx_set(k, s->x_from, from);
         from = ptx_ptr(from, PTX_GLOBAL);
@@ -15369,7 +15383,7 @@ static void ptxk__gemm_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptxk__gemm_commit(k);
     if (!part) {
         here = ptx_get(k, s->slot);
-        here = ptx_xor(k, here, ptx_u32(f->weights));
+        here = ptx_xor(k, here, ptx_u32(f->weight_bytes));
         here = ptx_ptr_add(k, s->to, here, 1);
         unit = ptx_add(k, unit, ptx_u32(PTXK__GEMM_STEP_UNITS));
         ptxk__gemm_copy_weights(k, f, s, unit, here, v);
@@ -15381,14 +15395,15 @@ static void ptxk__gemm_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 for (n = 0; n < f->n; n++)
                     for (e = 0; e < 4; e++) s->acc[c][i][n][e] = s->zero;
     }
-    for (w = part * per; w < (part + 1) * per; w++) ptxk__gemm_multiply_group(k, f, s, v, w, slot);
+    for (w = part * part_groups; w < (part + 1) * part_groups; w++)
+        ptxk__gemm_multiply_group(k, f, s, v, w, slot);
     if (part + 1 == x->parts) ptxk__gemm_end_unit(k, f, s, slot);
     ptxk__gemm_store_pending(k, s, 0);
 }
 
 /* -- gemm: tiles -- */
 
-/* Loads an argument of this tile's matrix. later[i]: whether that is matrix i of the class, or a later one.
+/* Loads an argument of this tile's matrix. later[i]: whether that is matrix i of the tiling, or a later one.
    at, step: offset of the argument of matrix 0, and from matrix to matrix. */
 static ptx_val ptxk__gemm_select_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                        const ptx_val later[PTXK__GEMM_MATRICES], size_t at, size_t step,
@@ -15397,7 +15412,7 @@ static ptx_val ptxk__gemm_select_field(ptx_kernel *k, const ptxk__gemm *f, const
     uint32_t i;
     int found = 0;
     for (i = 0; i < f->outputs; i++) {
-        if (&f->kind[f->which[i]] != s->kind) continue;
+        if (&f->tiling[f->tiling_index[i]] != s->tiling) continue;
         other = ptx_ld(k, type, ptx_at(s->args, (int64_t)(at + i * step)));
         x = found ? ptx_selp(k, other, x, later[i]) : other;
         found = 1;
@@ -15422,7 +15437,7 @@ static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk
 
 /* 8-bit weights: loads the factors of this lane's rows, or those of their unit `first`. */
 static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
-    double lift = ptxk__byte_lift(k, s->kind->block->id);
+    double lift = ptxk__byte_lift(k, s->tiling->block->id);
     ptx_val x, at, blocks, last = ptx_sub(k, s->n, ptx_u32(1));
     uint32_t i, h;
     blocks = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
@@ -15452,9 +15467,9 @@ static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 
 /* Sets up a tile's copies: this lane's rows and where it reads. */
 static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
-    const ptxk__gemm_tiling *c = s->kind;
+    const ptxk__gemm_tiling *c = s->tiling;
     ptx_val pair, row, x, y, last, at, copied;
-    uint32_t i, h, per = c->unit_bytes / 16;
+    uint32_t i, h, unit_chunks = c->unit_bytes / 16;
     s->half = ptx_and(k, s->lane, ptx_u32(1));
     /* pairs of lanes copy rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then use all banks */
     pair = ptx_shr(k, s->lane, ptx_u32(1));
@@ -15468,27 +15483,27 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     x = ptx_mul(k, x, ptx_u32(c->pitch));
     x = ptx_mad(k, s->half, ptx_u32(16), x);
     s->to = ptx_ptr_add(k, s->shared, x, 1);
-    s->cross = ptx_u32(0);
-    if (!ptxk__gemm_is_2_byte_aligned(c) && per % 2)
-        s->cross = ptx_mul(k, s->half, ptx_u32(c->area - 16 * per));
+    s->straddle_offset = ptx_u32(0);
+    if (!ptxk__gemm_is_2_byte_aligned(c) && unit_chunks % 2)
+        s->straddle_offset = ptx_mul(k, s->half, ptx_u32(c->area - 16 * unit_chunks));
     x = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     x = ptx_mul(k, x, ptx_u32(c->pitch));
     s->row = ptx_ptr_add(k, s->shared, x, 1);
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    s->full = ptx_div(k, x, ptx_u32(c->format->unit));
+    s->full_units = ptx_div(k, x, ptx_u32(c->format->unit));
     x = ptx_div(k, x, ptx_u32(c->block->values));
     s->row_bytes = ptx_mul(k, x, ptx_u32(c->block->bytes));
     if (c->tails) { /* a row, and so the matrix, may end within a chunk */
         x = ptx_and(k, s->row_bytes, ptx_u32(15));
         x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
-        s->needed = ptx_selp(k, ptx_u32(PTXK__GEMM_STEP_UNITS + 1), ptx_u32(PTXK__GEMM_STEP_UNITS), x);
+        s->needed_units = ptx_selp(k, ptx_u32(PTXK__GEMM_STEP_UNITS + 1), ptx_u32(PTXK__GEMM_STEP_UNITS), x);
     }
     last = ptx_sub(k, s->n, ptx_u32(1));
     at = ptx_mul(k, first, ptx_u32(c->unit_bytes));
     if (!ptxk__gemm_is_2_byte_aligned(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
     at = ptx_cvt(k, PTX_U64, at);
     for (i = 0; i < f->m; i++) {
-        uint32_t which = f->pair > 1 ? i : 0, own = s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m;
+        uint32_t which = f->pair > 1 ? i : 0, warp_rows = s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m;
         ptx_val weights = s->weights[which];
         if (s->paired) {
             x = ptx_setp(k, PTX_LT, copied, ptx_u32(8));
@@ -15497,7 +15512,7 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             x = ptx_and(k, copied, ptx_u32(7));
         }
         row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->paired ? x : copied);
-        row = ptx_mad(k, s->warp, ptx_u32(own), row);
+        row = ptx_mad(k, s->warp, ptx_u32(warp_rows), row);
         if (i && f->pair == 1) row = ptx_add(k, row, ptx_u32(16 * i));
         row = ptx_min(k, row, last); /* rows past the last repeat it */
         y = ptx_mad_wide(k, row, s->row_bytes, at);
@@ -15514,10 +15529,11 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
     if (!ptxk__gemm_has_scales(c)) return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
-    y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scale_bytes(f, c)), ptx_u32(f->scales));
+    y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scale_bytes(f, c)), ptx_u32(f->scales_at));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
     if (!f->wgmma && ptxk__gemm_factors_in_group(c)
-        && c->format->unit > 128) { /* swizzle: no bank conflicts */
+        && c->format->unit > 128) {
+        /* swizzle: no bank conflicts */
         y = ptx_shr(k, s->g, ptx_u32(c->format->kind == PTXK__GEMM_HALVED ? 1 : 2));
         s->scales = ptx_ptr_add(k, s->scales, y, 16);
     }
@@ -15528,9 +15544,9 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 
 /* Advances the addresses of 2-byte aligned rows by a step. */
 static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t bytes = PTXK__GEMM_STEP_UNITS * s->kind->unit_bytes, i, h;
+    uint32_t bytes = PTXK__GEMM_STEP_UNITS * s->tiling->unit_bytes, i, h;
     ptx_val x;
-    if (!ptxk__gemm_is_2_byte_aligned(s->kind) || bytes % 32 == 0) return;
+    if (!ptxk__gemm_is_2_byte_aligned(s->tiling) || bytes % 32 == 0) return;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             x = ptx_get(k, s->shift[i][h]);
@@ -15547,15 +15563,15 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     const ptxk__gemm_x *x = s->form;
     ptx_val at, p;
     uint32_t i, v, part;
-    if (s->kind->variants == 3) {
+    if (s->tiling->variants == 3) {
         p = ptx_and(k, s->row_bytes, ptx_u32(3));
         p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
         p = ptx_uniform(k, p);
         ptx_if(k, p);
     }
     for (i = 1; i < 4; i *= 2) {
-        if (!(s->kind->variants & i)) continue;
-        if (i == 2 && s->kind->variants == 3) ptx_else(k);
+        if (!(s->tiling->variants & i)) continue;
+        if (i == 2 && s->tiling->variants == 3) ptx_else(k);
         s->words_aligned = i == 1;
         ptx_loop(k);
         for (v = 0; v < PTXK__GEMM_STEP_UNITS; v++) {
@@ -15566,31 +15582,31 @@ static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
                     ptxk__gemm_multiply_part(k, f, s, v, part);
             if (v) {
                 at = ptx_get(k, s->slot);
-                at = ptx_xor(k, at, ptx_u32(f->weights));
+                at = ptx_xor(k, at, ptx_u32(f->weight_bytes));
                 ptx_set(k, s->slot, at);
             }
             at = ptx_get(k, s->unit);
             at = ptx_add(k, at, ptx_u32(v + 1));
             if (v) ptx_set(k, s->unit, at);
             if (v) ptxk__gemm_advance_shifts(k, f, s);
-            p = ptx_setp(k, PTX_LT, at, s->end);
+            p = ptx_setp(k, PTX_LT, at, s->end_unit);
             p = ptx_uniform(k, p);
             ptx_while(k, p);
         }
         ptx_end(k);
     }
-    if (s->kind->variants == 3) ptx_end(k);
+    if (s->tiling->variants == 3) ptx_end(k);
 }
 
-/* Returns the first unit of the slice, this block's part of K; sets s->end. all: the units of a row. */
+/* Returns the first unit of the slice, this block's part of K; sets s->end_unit. all: the units of a row. */
 static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t per = ptxk__gemm_granule(f) / s->form->unit;
+    uint32_t granule_units = ptxk__gemm_granule(f) / s->form->unit;
     ptx_comment(k, "this block's part of K, in units");
     *all = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     *all = ptxk__gemm_div_up(k, *all, s->form->unit);
-    s->end = ptx_mul(k, s->stop, ptx_u32(per));
-    s->end = ptx_min(k, s->end, *all);
-    return ptx_mul(k, s->first, ptx_u32(per));
+    s->end_unit = ptx_mul(k, s->stop_granule, ptx_u32(granule_units));
+    s->end_unit = ptx_min(k, s->end_unit, *all);
+    return ptx_mul(k, s->first_granule, ptx_u32(granule_units));
 }
 
 /* Waits for the preceding kernels, which may have written x and W; before that, prefetches up to 1 KB of each
@@ -15598,10 +15614,10 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
-    if (!s->waits || !ptx_module_is_dependent(ptx_kernel_module(k))) return;
-    bytes = ptx_mul(k, s->end, ptx_u32(s->kind->unit_bytes));
-    if (s->kind->tails) bytes = ptx_min(k, bytes, s->row_bytes);
-    at = ptx_mul(k, first, ptx_u32(s->kind->unit_bytes));
+    if (!s->wait_site || !ptx_module_is_dependent(ptx_kernel_module(k))) return;
+    bytes = ptx_mul(k, s->end_unit, ptx_u32(s->tiling->unit_bytes));
+    if (s->tiling->tails) bytes = ptx_min(k, bytes, s->row_bytes);
+    at = ptx_mul(k, first, ptx_u32(s->tiling->unit_bytes));
     bytes = ptx_sub(k, bytes, at);
     skip = ptx_mul(k, s->half, ptx_u32(128));
     for (i = 0; i < f->m; i++)
@@ -15612,7 +15628,7 @@ static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             ptx_guard(k, p);
             ptx_op1(k, PTX_PREFETCH_L2, 0, ptx_off(at, 256 * j));
         }
-    ptx_dependent_wait_(k, s->waits);
+    ptx_dependent_wait_(k, s->wait_site);
 }
 
 /* Computes the sums of the block's part of K of the tile. */
@@ -15624,25 +15640,25 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_wait(k, f, s, first);
     ptxk__gemm_lane_constants(k, f, s);
-    s->chains = f->n == 1 && !ptxk__gemm_factors_in_group(s->kind) ? 2 : 1;
+    s->chains = f->n == 1 && !ptxk__gemm_factors_in_group(s->tiling) ? 2 : 1;
     s->first_unit = first;
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
     at = ptx_mad_wide(k, s->column_tile, y, ptx_cvt(k, PTX_U64, first));
     at = ptx_mul(k, at, ptx_u64(x->bytes));
-    at = ptx_ptr_add(k, s->layout.x[s->kind->x], at, 1);
+    at = ptx_ptr_add(k, s->layout.x[s->tiling->x], at, 1);
     at = ptx_ptr_add(k, at, s->tid, 16);
     s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
-    y = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
+    y = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weight_bytes), 1);
     s->x_to = ptx_ptr_add(k, y, s->tid, 16);
     s->x_at = ptx_ptr_add(k, y, s->lane, 16);
-    if (x->starts) s->starts_at = ptx_ptr_add(k, y, s->t, 16);
+    if (x->initial_sums) s->initial_sums_at = ptx_ptr_add(k, y, s->t, 16);
     if (f->columns == 8) {
         m = s->columns_left;
         p = ptx_setp(k, PTX_LT, s->g, m);
         s->x_valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
         y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(3));
-        if (x->starts) y = ptx_shl(k, s->t, ptx_u32(1));
+        if (x->initial_sums) y = ptx_shl(k, s->t, ptx_u32(1));
         p = ptx_setp(k, PTX_LT, y, m);
         s->sums_valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
     }
@@ -15660,7 +15676,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
         ptxk__gemm_commit(k);
     }
     ptxk__gemm_advance_weights(k, f, s);
-    if (ptxk__gemm_has_factors(k, f, s->kind)) ptxk__gemm_load_factors(k, f, s, first);
+    if (ptxk__gemm_has_factors(k, f, s->tiling)) ptxk__gemm_load_factors(k, f, s, first);
     ptxk__gemm_store_pending(k, s, 0);
     ptxk__gemm_loop(k, f, s);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
@@ -15687,17 +15703,17 @@ typedef struct ptxk__gemm_wide {
     ptx_var from, shift;           /* address of its next unit; low bits of that of the unpacked row */
     ptx_var word[24], more[10];    /* the half of the unit: quants; upper bits, scales or factors */
     ptx_var scale[4], minimum[2], head;
-    ptx_var power, most, raised; /* the row's; the bound of its factors' size; 1: just lowered */
+    ptx_var power, size_bound, lowered; /* the row's; the bound of its factors' size; 1: just lowered */
 } ptxk__gemm_wide;
 
 /* Whether operand A includes factors and a power of two for each row; else it has integers times scales. */
 static int ptxk__wide_is_scaled(const ptxk__gemm *f, const ptxk__gemm_state *s) {
-    return s->kind->format->kind == PTXK__GEMM_BLOCKS || f->precision == PTXK_GEMM_FAST;
+    return s->tiling->format->kind == PTXK__GEMM_BLOCKS || f->precision == PTXK_GEMM_FAST;
 }
 
 /* Whether a weight is a sum of two numbers in operand A, because it does not fit into one. */
 static int ptxk__wide_is_split(const ptxk__gemm *f, const ptxk__gemm_state *s) {
-    return ptxk__gemm_is_2_byte_aligned(s->kind) && f->precision == PTXK_GEMM_EXACT;
+    return ptxk__gemm_is_2_byte_aligned(s->tiling) && f->precision == PTXK_GEMM_EXACT;
 }
 
 #define PTXK__WIDE_ROW_NUMBERS 2048u /* offset of the f32 numbers of rows, after the minima */
@@ -15732,10 +15748,10 @@ static ptx_val ptxk__wide_row_address(ptx_kernel *k, const ptxk__gemm *f, const 
 
 /* Copies unit `next` of this thread's row: every second chunk. */
 static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next) {
-    const ptxk__gemm_tiling *c = s->kind;
+    const ptxk__gemm_tiling *c = s->tiling;
     ptxk__gemm_wide *w = s->wide;
     uint32_t shifted = (uint32_t)ptxk__gemm_is_2_byte_aligned(c), j;
-    ptx_val p = ptx_setp(k, PTX_LT, next, s->end), q, from, at, left, valid;
+    ptx_val p = ptx_setp(k, PTX_LT, next, s->end_unit), q, from, at, left, valid;
     (void)f;
     ptx_if(k, p);
     {
@@ -15797,8 +15813,8 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     if (q) first = ptx_and(k, first, *q);
     ptx_if(k, first);
     ptx_mbarrier_arrive_expect(k, bar, ptx_u32(bytes));
-    ptx_bulk_load(k, ptx_off(s->x_to, slot * f->stage), ptx_off(from, p * x->part_bytes), ptx_u32(bytes),
-                  bar);
+    ptx_bulk_load(k, ptx_off(s->x_to, slot * f->stage_bytes), ptx_off(from, p * x->part_bytes),
+                  ptx_u32(bytes), bar);
     ptx_end(k);
 }
 
@@ -15807,15 +15823,15 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 static void ptxk__wide_fit_power(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     ptxk__gemm_wide *w = s->wide;
     ptx_val p, x;
-    ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
-    x = ptx_get(k, w->most);
+    ptx_var out = ptx_var_new(k, ptx_f32(1)), lowered = ptx_var_new(k, ptx_u32(0));
+    x = ptx_get(k, w->size_bound);
     p = ptx_setp(k, PTX_GT, size, x);
     ptx_if(k, p);
-    ptxk__gemm_lower_power(k, size, w->most, w->power, out);
-    ptx_set(k, fell, ptx_u32(1));
+    ptxk__gemm_lower_power(k, size, w->size_bound, w->power, out);
+    ptx_set(k, lowered, ptx_u32(1));
     ptx_end(k);
-    x = ptx_get(k, fell);
-    ptx_set(k, w->raised, x);
+    x = ptx_get(k, lowered);
+    ptx_set(k, w->lowered, x);
     x = ptx_get(k, out);
     ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both threads of the row, the same */
 }
@@ -15823,15 +15839,15 @@ static void ptxk__wide_fit_power(ptx_kernel *k, ptxk__gemm_state *s, ptx_val siz
 /* Q4_K, Q5_K: reads this thread's half of a unit. */
 static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm_wide *w = s->wide;
-    uint32_t five = s->kind->block->id == PTXK_Q5_K, i, j;
+    uint32_t is_q5 = s->tiling->block->id == PTXK_Q5_K, i, j;
     ptx_val head[4], words[4], pair[2], d, m, p, q, x, y, z, power;
     ptxk_load16(k, NULL, ptx_at(w->raw, 0), head);
     x = ptx_ptr_add(k, w->raw, w->half, 64);
     for (i = 0; i < 4; i++) {
-        ptxk_load16(k, NULL, ptx_at(x, (int64_t)(16 + 32 * five + 16 * i)), words);
+        ptxk_load16(k, NULL, ptx_at(x, (int64_t)(16 + 32 * is_q5 + 16 * i)), words);
         for (j = 0; j < 4; j++) ptx_set(k, w->word[4 * i + j], words[j]);
     }
-    for (i = 0; i < 2 * five; i++) {
+    for (i = 0; i < 2 * is_q5; i++) {
         ptxk_load16(k, NULL, ptx_at(w->raw, (int64_t)(16 + 16 * i)), words);
         for (j = 0; j < 4; j++) ptx_set(k, w->more[4 * i + j], words[j]);
     }
@@ -15882,22 +15898,22 @@ static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
 static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                                     ptx_val out[2][2][4]) {
     ptxk__gemm_wide *w = s->wide;
-    uint32_t five = s->kind->block->id == PTXK_Q5_K, t, e, b;
+    uint32_t is_q5 = s->tiling->block->id == PTXK_Q5_K, t, e, b;
     ptx_val scale = ptx_get(k, w->scale[p / 2]), minimum = ptx_get(k, w->minimum[p / 2]), x, y, z, low, high;
-    ptx_val s2[2], m2[2], turn = w->half;
+    ptx_val s2[2], m2[2], rotation = w->half;
     for (e = 0; e < 2; e++) {
         s2[e] = ptxk__gemm_broadcast_half(k, scale, e);
         m2[e] = ptxk__gemm_broadcast_half(k, minimum, e);
     }
-    if (five) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
-        turn = ptx_mul(k, w->half, ptx_u32(4));
-        turn = ptx_sub(k, ptx_u32(36 - 2 * (p / 2)), turn);
+    if (is_q5) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
+        rotation = ptx_mul(k, w->half, ptx_u32(4));
+        rotation = ptx_sub(k, ptx_u32(36 - 2 * (p / 2)), rotation);
     }
     for (t = 0; t < 4; t++) {
         x = ptx_get(k, w->word[4 * p + t]);
-        if (five) {
+        if (is_q5) {
             z = ptx_get(k, w->more[4 * (p & 1) + t]);
-            z = ptx_shf_l(k, z, z, turn);
+            z = ptx_shf_l(k, z, z, rotation);
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
             low = ptx_lop3(k, z, ptx_b32(0x10101010), low, ptx_imm(0xea));
             x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
@@ -15939,8 +15955,8 @@ static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t fi
 static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
                                   const ptx_val pick[2]) {
     ptxk__gemm_wide *w = s->wide;
-    const ptxk__block *block = s->kind->block;
-    uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
+    const ptxk__block *block = s->tiling->block;
+    uint32_t own = s->tiling->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
     ptx_val raw[24], at, x, p;
     if (block->id != PTXK_Q6_K) {
         ptxk__wide_load_chunks(k, from, first, own * block->bytes / 4, raw);
@@ -15984,11 +16000,11 @@ static ptx_val ptxk__wide_low_half(ptx_kernel *k, ptx_val x) {
 /* The same; computes what unpacking multiplies by: w->more, for each block of the half; Q6_K: w->head. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
-    const ptxk__block *block = s->kind->block;
+    const ptxk__block *block = s->tiling->block;
     uint32_t fast = f->precision == PTXK_GEMM_FAST, i, step = block->bytes;
-    uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
+    uint32_t blocks = s->tiling->format->unit / block->values, own = blocks / 2;
     ptx_val shift = ptx_get(k, w->shift), bytes, x, y, p, size = ptx_f32(0), power, pick[2], from, other;
-    x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
+    x = ptx_add(k, shift, ptx_u32(s->tiling->unit_bytes));
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
@@ -16001,8 +16017,8 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     y = ptx_and(k, from, ptx_u32(12));
     x = ptx_and(k, from, ptx_u32(0xf0));
     from = ptx_ptr_add(k, w->raw, x, 1);
-    for (i = 0; s->kind->variants >> i; i++) { /* one for the whole warp where rows are whole chunks */
-        uint32_t more = s->kind->variants >> i > 1;
+    for (i = 0; s->tiling->variants >> i; i++) { /* one for the whole warp where rows are whole chunks */
+        uint32_t more = s->tiling->variants >> i > 1;
         if (more) {
             p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
             ptx_if(k, p);
@@ -16097,28 +16113,28 @@ static void ptxk__wide_unpack_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                                      ptx_val out[2][2][4], ptx_val rest[2][2][4]) {
     ptxk__gemm_wide *w = s->wide;
-    uint32_t fast = f->precision == PTXK_GEMM_FAST, eight = s->kind->block->id == PTXK_Q8_0, t, e, b;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, is_q8 = s->tiling->block->id == PTXK_Q8_0, t, e, b;
     ptx_val x, y, scale = ptx_get(k, w->more[p]), high = scale, offset = scale;
-    if (fast && !eight) {
+    if (fast && !is_q8) {
         offset = ptxk__gemm_times(k, scale, w->constant[0]);
         high = ptxk__gemm_times(k, scale, w->constant[1]);
     }
     for (e = 0; e < 2; e++)
         for (t = 0; t < 4; t++) {
             uint32_t mask = e ? 0x00f000f0 : 0x000f000f;
-            x = ptx_get(k, w->word[eight ? 8 * p + 4 * e + t : 4 * p + t]);
-            if (eight) x = ptx_xor(k, x, ptx_b32(0x80808080u));
+            x = ptx_get(k, w->word[is_q8 ? 8 * p + 4 * e + t : 4 * p + t]);
+            if (is_q8) x = ptx_xor(k, x, ptx_b32(0x80808080u));
             for (b = 0; b < 2; b++) {
-                if (b && !eight) x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
-                if (fast && !eight) {
+                if (b && !is_q8) x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+                if (fast && !is_q8) {
                     y = ptx_and(k, x, ptx_b32(mask));
                     out[e][b][t] = ptxk__gemm_fma(k, y, e ? high : scale, offset);
                     continue;
                 } /* 1024 + q + 128, 1024 + q, 64 + q */
-                y = ptx_b32(eight ? 0x64646464 : e ? 0x54005400 : 0x64006400);
-                y = eight ? ptx_prmt(k, x, y, ptx_b32(b ? 0x4341 : 0x4240))
+                y = ptx_b32(is_q8 ? 0x64646464 : e ? 0x54005400 : 0x64006400);
+                y = is_q8 ? ptx_prmt(k, x, y, ptx_b32(b ? 0x4341 : 0x4240))
                           : ptx_lop3(k, x, ptx_b32(mask), y, ptx_imm(0xea));
-                y = ptxk__gemm_minus(k, y, w->constant[eight ? 0 : e]);
+                y = ptxk__gemm_minus(k, y, w->constant[is_q8 ? 0 : e]);
                 out[e][b][t] = ptxk__gemm_times(k, y, scale);
                 if (fast) continue;
                 high = ptx_neg(k, ptx_as(out[e][b][t], PTX_F16X2));
@@ -16129,7 +16145,7 @@ static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 
 /* Reads this thread's half of the next unit. exists: whether there is one; else nothing uses what is read. */
 static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
-    if (ptxk__gemm_is_2_byte_aligned(s->kind))
+    if (ptxk__gemm_is_2_byte_aligned(s->tiling))
         ptxk__wide_read_blocks(k, f, s, exists);
     else
         ptxk__wide_read_bytes(k, f, s);
@@ -16148,9 +16164,9 @@ static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     ptxk__gemm_wide *w = s->wide;
     ptx_val out[2][2][4], rest[2][2][4], x, y, half[2];
     uint32_t e, b, exact = f->precision == PTXK_GEMM_EXACT;
-    if (!ptxk__gemm_is_2_byte_aligned(s->kind))
+    if (!ptxk__gemm_is_2_byte_aligned(s->tiling))
         ptxk__wide_unpack_bytes(k, f, s, p, out);
-    else if (s->kind->block->id == PTXK_Q6_K)
+    else if (s->tiling->block->id == PTXK_Q6_K)
         ptxk__wide_unpack_q6(k, f, s, p, out, rest);
     else
         ptxk__wide_unpack_blocks(k, f, s, p, out, rest);
@@ -16167,7 +16183,7 @@ static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
                               (int64_t)(slot * PTXK__WIDE_PART)),
                        out[e][b]);
     y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
-    if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* for ptxk__wide_end_unit */
+    if (p == 1 && exact && s->tiling->block->id == PTXK_Q6_K) { /* for ptxk__wide_end_unit */
         x = ptx_get(k, w->head);
         ptx_guard(k, y);
         ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), ptx_as(x, PTX_F32));
@@ -16215,12 +16231,12 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
                                 uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
-    uint32_t g, e, i, n, plane, rest, two = (uint32_t)ptxk__wide_is_split(f, s);
+    uint32_t g, e, i, n, plane, rest, split = (uint32_t)ptxk__wide_is_split(f, s);
     for (e = 0; e < 4; e++) from[e] = ptxk__wide_xor_address(k, s->wide->a_from, 32 * e);
     for (g = 0; g < 2; g++)
-        for (rest = 0; rest <= two; rest++) {
+        for (rest = 0; rest <= split; rest++) {
             /* keeps the assembler from moving loads up: too few registers */
-            if (two) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+            if (split) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
             for (e = 0; e < 2; e++)
                 for (i = 0; i < f->m; i++)
                     ptx_ldmatrix(
@@ -16239,15 +16255,15 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 
 /* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
 static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
+    ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], minima_a[PTXK__GEMM_M][4], b[2], d[4];
     uint32_t i, n, e;
     int scaled = ptxk__wide_is_scaled(f, s);
     if (!scaled) ptxk__wide_load_row_numbers(k, s, 0, factor);
     if (s->form->sums) ptxk__wide_load_row_numbers(k, s, 1, minimum);
     for (i = 0; i < f->m && s->form->sums; i++) {
-        ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
-        low[i][2] = low[i][0];
-        low[i][3] = low[i][1];
+        ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), minima_a[i]);
+        minima_a[i][2] = minima_a[i][0];
+        minima_a[i][3] = minima_a[i][1];
     }
     for (n = 0; n < f->n; n++) {
         if (s->form->sums) ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
@@ -16255,7 +16271,7 @@ static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
             ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], scaled ? NULL : factor[i]);
             if (!s->form->sums) continue;
             for (e = 0; e < 4; e++) d[e] = s->zero;
-            ptxk__tile_mma(k, PTX_F16, d, low[i], b);
+            ptxk__tile_mma(k, PTX_F16, d, minima_a[i], b);
             ptxk__gemm_add(k, s, i, n, d, minimum[i]);
         }
     }
@@ -16264,7 +16280,7 @@ static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 /* Computes the addresses of a thread. Returns that of the slice's first unit of x. */
 static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
                                 ptx_val units) {
-    const ptxk__gemm_tiling *c = s->kind;
+    const ptxk__gemm_tiling *c = s->tiling;
     const ptxk__gemm_x *x = s->form;
     ptxk__gemm_wide *w = s->wide;
     ptx_val at, y, z, wm, wn, copier, warp = ptx_shr(k, s->tid, ptx_u32(5));
@@ -16345,7 +16361,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     if (x->sums) { /* copied with the last part, to the second slot */
         y = ptx_mul(k, wn, ptx_u32(f->n * x->sums));
         y = ptx_mad(k, s->lane, ptx_u32(8), y);
-        y = ptx_add(k, y, ptx_u32(f->x_at + f->stage + x->part_bytes));
+        y = ptx_add(k, y, ptx_u32(f->x_at + f->stage_bytes + x->part_bytes));
         s->x_sums = ptx_ptr_add(k, s->shared, y, 1);
     }
     at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
@@ -16356,7 +16372,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 
 static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm_wide *w = s->wide;
-    uint32_t id = s->kind->block->id, i, fast = f->precision == PTXK_GEMM_FAST;
+    uint32_t id = s->tiling->block->id, i, fast = f->precision == PTXK_GEMM_FAST;
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
         w->constant[0] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0x40005000 : 0x4c005000);
         w->constant[1] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0xe800f800u : 0xf400f800u);
@@ -16380,8 +16396,8 @@ static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     for (i = 0; i < 2; i++) w->minimum[i] = ptx_var_new(k, ptx_b32(0));
     w->head = ptx_var_new(k, ptx_b32(0));
     w->power = ptx_var_new(k, ptx_f32(1));
-    w->most = ptx_var_new(k, ptx_f32(0));
-    w->raised = ptx_var_new(k, ptx_u32(0));
+    w->size_bound = ptx_var_new(k, ptx_f32(0));
+    w->lowered = ptx_var_new(k, ptx_u32(0));
 }
 
 /* As ptxk__gemm_products. */
@@ -16407,7 +16423,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptxk__wide_copy_x(k, f, s, at, 0, NULL);
     ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
-    q = ptx_setp(k, PTX_LT, first, s->end);
+    q = ptx_setp(k, PTX_LT, first, s->end_unit);
     ptxk__wide_read(k, f, s, q);
     ptxk__wide_unpack(k, f, s, 0, 0);
     ptx_loop(k);
@@ -16421,7 +16437,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
             }
             if (scaled && !p) {
-                y = ptx_get(k, wide.raised);
+                y = ptx_get(k, wide.lowered);
                 q = ptx_setp(k, PTX_NE, y, ptx_u32(0));
                 q = ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), q);
                 ptx_if(k, q);
@@ -16432,7 +16448,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             }
             next = ptx_add(k, unit, ptx_u32(1));
             if (p + 1 == x->parts) {
-                q = ptx_setp(k, PTX_LT, next, s->end);
+                q = ptx_setp(k, PTX_LT, next, s->end_unit);
                 from = ptx_add(k, from, ptx_u64(x->bytes));
                 ptx_set(k, s->x_from, from);
                 ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), 0, &q);
@@ -16444,7 +16460,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 ptx_cp_async_commit(k);
             }
             if (p + 1 == x->parts) {
-                q = ptx_setp(k, PTX_LT, next, s->end);
+                q = ptx_setp(k, PTX_LT, next, s->end_unit);
                 ptxk__wide_read(k, f, s, q);
                 ptxk__wide_unpack(k, f, s, 0, 0);
             } else {
@@ -16463,14 +16479,14 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         y = ptx_get(k, s->unit);
         y = ptx_add(k, y, ptx_u32(1));
         ptx_set(k, s->unit, y);
-        q = ptx_setp(k, PTX_LT, y, s->end);
+        q = ptx_setp(k, PTX_LT, y, s->end_unit);
         q = ptx_uniform(k, q);
         ptx_while(k, q);
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
     if (f->bulk && x->parts == 2) { /* completes a phase: the next tile expects an even number */
-        y = ptx_sub(k, s->end, first);
+        y = ptx_sub(k, s->end_unit, first);
         y = ptx_and(k, y, ptx_u32(1));
         q = ptx_setp(k, PTX_LT, s->tid, y);
         ptx_bar_sync(k, ptx_imm(0));
@@ -16524,7 +16540,7 @@ static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
     if (wait) ptxk__wgmma_wait(k, f, s, stage, 1, uses + 1);
     ptx_mbarrier_arrive_expect(k, full, ptx_u32(bytes));
     from = ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1);
-    to = ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1);
+    to = ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage_bytes), 1);
     ptx_bulk_load(k, to, from, ptx_u32(bytes), full);
     ptx_end(k);
 }
@@ -16539,8 +16555,8 @@ static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk_
                                  const ptx_val a[4], uint32_t at, int first) {
     ptx_val o[9];
     memcpy(o, a, 4 * sizeof *a);
-    o[4] = ptx_add(k, g->matrix, ptx_u64(at / 16));
-    o[5] = first ? ptx_inv(g->yes) : g->yes;
+    o[4] = ptx_add(k, g->x_descriptor, ptx_u64(at / 16));
+    o[5] = first ? ptx_inv(g->always) : g->always;
     o[6] = o[7] = ptx_imm(1);
     o[8] = ptx_imm(0);
     ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, f->columns / 2, sum, 9, o);
@@ -16549,17 +16565,17 @@ static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk_
 /* Operand A of group w of unit v. rest: the second numbers of weights that become two. */
 static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, ptx_val a[2][4],
                                 ptx_val rest[2][4]) {
-    uint32_t h, i, two = s->wgmma->two;
+    uint32_t h, i, split = s->wgmma->split_weights;
     ptx_val y, *to;
-    ptxk__gemm_weights(k, s, v, w, 0, a, two ? rest : NULL);
-    for (h = 0; h < 2 && s->kind->format->kind == PTXK__GEMM_BLOCKS; h++) {
+    ptxk__gemm_weights(k, s, v, w, 0, a, split ? rest : NULL);
+    for (h = 0; h < 2 && s->tiling->format->kind == PTXK__GEMM_BLOCKS; h++) {
         if (w % 2 == 0)
             s->wgmma->scale[h] =
                 ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)(8 * h * PTXK__GEMM_SCALE_BYTES + 2 * w)));
         y = ptxk__gemm_broadcast_half(k, s->wgmma->scale[h], w & 1);
         for (i = 0; i < 4; i++) {
             to = &a[i & 1][h + (i & 2)];
-            if (two)
+            if (split)
                 ptxk__gemm_times_exact(k, to, &rest[i & 1][h + (i & 2)], y);
             else
                 *to = ptxk__gemm_times(k, *to, y);
@@ -16573,19 +16589,19 @@ static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     uint32_t n, e, minima;
     const ptx_val *factor;
     ptx_val x, acc[4];
-    if (s->form->sums && !s->kind->block->reader) ptxk__gemm_minima(k, f, s);
+    if (s->form->sums && !s->tiling->block->reader) ptxk__gemm_minima(k, f, s);
     for (minima = 0; minima < (s->form->sums ? 2u : 1u); minima++) {
         if (minima) {
             ptx_op0(k, PTX_WGMMA_FENCE, 0);
             for (e = 0; e < s->form->sums / 256; e++)
-                ptxk__wgmma_multiply(k, f, g, g->part, s->low[0],
-                                     stage * f->stage + s->form->part_bytes + 32 * e * f->columns, !e);
+                ptxk__wgmma_multiply(k, f, g, g->unit_sum, s->minima_a[0],
+                                     stage * f->stage_bytes + s->form->part_bytes + 32 * e * f->columns, !e);
             ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
         }
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
         factor = minima ? s->minimum[0] : s->scaled ? NULL : s->factor[0];
         for (n = 0; n < f->n; n++) {
-            for (e = 0; e < 4; e++) acc[e] = ptx_get(k, g->part[4 * n + e]);
+            for (e = 0; e < 4; e++) acc[e] = ptx_get(k, g->unit_sum[4 * n + e]);
             ptxk__gemm_add(k, s, 0, n, acc, factor);
         }
     }
@@ -16598,14 +16614,14 @@ static void ptxk__wgmma_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                                       uint32_t p) {
     const ptxk__gemm_x *x = s->form;
     ptxk__wgmma *g = s->wgmma;
-    uint32_t per = x->groups / x->parts, stage = (v * x->parts + p) % f->stages, lag = f->stages / 2;
-    uint32_t next = p + f->stages - lag, units, w, e, plane, planes = x->planes + g->two;
+    uint32_t part_groups = x->groups / x->parts, stage = (v * x->parts + p) % f->stages, lag = f->stages / 2;
+    uint32_t next = p + f->stages - lag, units, w, e, plane, planes = x->planes + g->split_weights;
     ptx_val a[4][2][4], rest[4][2][4], y, q, here, unit = ptx_get(k, s->unit);
     if (!p) {
         ptx_cp_async_wait(k, 1);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         here = ptx_get(k, s->slot);
-        here = ptx_xor(k, here, ptx_u32(f->weights));
+        here = ptx_xor(k, here, ptx_u32(f->weight_bytes));
         here = ptx_ptr_add(k, s->to, here, 1);
         y = ptx_add(k, unit, ptx_u32(PTXK__GEMM_STEP_UNITS));
         ptxk__gemm_copy_weights(k, f, s, y, here, v);
@@ -16614,23 +16630,25 @@ static void ptxk__wgmma_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         ptxk__gemm_begin_unit(k, f, s, v);
     }
     if (v) unit = ptx_add(k, unit, ptx_u32(v));
-    for (w = 0; w < per; w++) ptxk__wgmma_weights(k, s, v, p * per + w, a[w], rest[w]);
+    for (w = 0; w < part_groups; w++) ptxk__wgmma_weights(k, s, v, p * part_groups + w, a[w], rest[w]);
     ptxk__wgmma_wait(k, f, s, stage, 0, p / f->stages);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    for (w = 0; w < per; w++)
+    for (w = 0; w < part_groups; w++)
         for (e = 0; e < 2; e++)
-            for (plane = 0; plane < planes; plane++) { /* with g->two the last is `rest` by plane 0 */
-                uint32_t at = (plane % x->planes * per + w) * 4 + 2 * e, first = !p && !w && !e && !plane;
-                ptxk__wgmma_multiply(k, f, g, g->exact ? g->part : s->sum[0][0],
+            for (plane = 0; plane < planes; plane++) { /* split_weights: the last is `rest` by plane 0 */
+                uint32_t at = (plane % x->planes * part_groups + w) * 4 + 2 * e,
+                         first = !p && !w && !e && !plane;
+                ptxk__wgmma_multiply(k, f, g, g->separate_sums ? g->unit_sum : s->sum[0][0],
                                      plane < x->planes ? a[w][e] : rest[w][e],
-                                     stage * f->stage + at * 16 * f->columns, g->exact && first);
+                                     stage * f->stage_bytes + at * 16 * f->columns,
+                                     g->separate_sums && first);
             }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-    if (!g->exact || p) { /* the part before has been multiplied: releases its stage */
+    if (!g->separate_sums || p) { /* the part before has been multiplied: releases its stage */
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
         q = g->releases;
         if (!p) {
-            q = ptx_setp(k, PTX_GT, unit, g->first);
+            q = ptx_setp(k, PTX_GT, unit, g->first_unit);
             q = ptx_and(k, q, g->releases);
         }
         ptxk__wgmma_arrive(k, ptxk__wgmma_bar(f, s, (stage + f->stages - 1) % f->stages, 1), q);
@@ -16638,10 +16656,10 @@ static void ptxk__wgmma_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     /* copies to the stage of the part `lag` before this, which is in this unit or `units` before it */
     units = p >= lag ? 0 : ptxk__ceil_div(lag - p, x->parts);
     here = ptx_add(k, unit, ptx_u32(next / x->parts));
-    q = ptx_setp(k, PTX_LT, here, s->end);
+    q = ptx_setp(k, PTX_LT, here, s->end_unit);
     q = ptx_and(k, q, g->copies);
     if (units) {
-        y = ptx_sub(k, unit, g->first);
+        y = ptx_sub(k, unit, g->first_unit);
         y = ptx_setp(k, PTX_GE, y, ptx_u32(units));
         q = ptx_and(k, q, y);
     }
@@ -16651,7 +16669,7 @@ static void ptxk__wgmma_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     if (p + 1 < x->parts) return;
     here = ptx_add(k, here, ptx_u64(x->bytes));
     ptx_set(k, s->x_from, here);
-    if (g->exact) ptxk__wgmma_end_unit(k, f, s, stage);
+    if (g->separate_sums) ptxk__wgmma_end_unit(k, f, s, stage);
     for (w = 0, e = 0; w < x->parts; w++) e ^= 1u << (v * x->parts + w) % f->stages;
     y = ptx_get(k, s->phases);
     y = ptx_xor(k, y, ptx_u32(e));
@@ -16666,10 +16684,10 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     uint32_t i, e;
     memset(g, 0, sizeof *g);
     s->wgmma = g;
-    g->exact = f->precision == PTXK_GEMM_EXACT || s->kind->block->reader;
-    g->two = (uint32_t)ptxk__wgmma_is_split(s->kind->block, f->precision);
-    s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
-    first = g->first = ptxk__gemm_slice(k, f, s, &units);
+    g->separate_sums = f->precision == PTXK_GEMM_EXACT || s->tiling->block->reader;
+    g->split_weights = (uint32_t)ptxk__wgmma_is_split(s->tiling->block, f->precision);
+    s->scaled = !g->separate_sums || s->tiling->format->kind == PTXK__GEMM_BLOCKS;
+    first = g->first_unit = ptxk__gemm_slice(k, f, s, &units);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_wait(k, f, s, first);
     ptxk__gemm_lane_constants(k, f, s);
@@ -16677,27 +16695,27 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     s->slot = ptx_var_new(k, ptx_u32(0));
     at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
     at = ptx_mul(k, at, ptx_u64(x->bytes));
-    at = ptx_ptr_add(k, s->layout.x[s->kind->x], at, 1);
+    at = ptx_ptr_add(k, s->layout.x[s->tiling->x], at, 1);
     s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
-    s->x_to = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
-    g->matrix = ptx_wgmma_descriptor(k, s->x_to, 16 * f->columns, 128, 0);
-    g->yes = ptx_setp(k, PTX_EQ, ptx_u32(0), ptx_u32(0));
+    s->x_to = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weight_bytes), 1);
+    g->x_descriptor = ptx_wgmma_descriptor(k, s->x_to, 16 * f->columns, 128, 0);
+    g->always = ptx_setp(k, PTX_EQ, ptx_u32(0), ptx_u32(0));
     g->releases = ptx_setp(k, PTX_EQ, s->lane, ptx_u32(0));
     g->copies = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
     for (i = 0; i < f->stages; i++) {
         y = ptx_add(k, first, ptx_u32(i / x->parts));
-        p = ptx_setp(k, PTX_LT, y, s->end);
+        p = ptx_setp(k, PTX_LT, y, s->end_unit);
         p = ptx_and(k, p, g->copies);
         ptxk__wgmma_copy_x(k, f, s, at, i / x->parts, i % x->parts, i, p, 0, 0);
     }
     for (i = 0; i < f->n; i++)
         for (e = 0; e < 4; e++) s->sum[0][i][e] = ptx_var_new(k, ptx_f32(0));
-    for (i = 0; i < f->columns / 2 && g->exact; i++) g->part[i] = ptx_var_new(k, ptx_f32(0));
+    for (i = 0; i < f->columns / 2 && g->separate_sums; i++) g->unit_sum[i] = ptx_var_new(k, ptx_f32(0));
     for (i = 0; i < 2; i++) {
         g->power[i] = ptx_var_new(k, ptx_f32(1));
-        g->most[i] = ptx_var_new(k, ptx_f32(0));
+        g->size_bound[i] = ptx_var_new(k, ptx_f32(0));
     }
-    if (s->scaled && s->kind->block->aligned) { /* 2^-6 and -16, for minima */
+    if (s->scaled && s->tiling->block->aligned) { /* 2^-6 and -16, for minima */
         s->constant[6] = ptxk__gemm_f16x2(k, 0x24002400);
         s->constant[7] = ptxk__gemm_f16x2(k, 0xcc00cc00u);
     }
@@ -16708,9 +16726,9 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     ptxk__gemm_advance_weights(k, f, s);
     ptxk__gemm_loop(k, f, s);
     s->wgmma = NULL;
-    if (!g->exact) { /* releases the stage of the last part */
+    if (!g->separate_sums) { /* releases the stage of the last part */
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-        y = ptx_sub(k, s->end, first);
+        y = ptx_sub(k, s->end_unit, first);
         y = ptx_mul(k, y, ptx_u32(x->parts));
         y = ptx_sub(k, y, ptx_u32(1));
         y = ptx_and(k, y, ptx_u32(f->stages - 1));
@@ -16729,36 +16747,36 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 
 /* Whether registers keep the position of a tile during its products: where that causes no spills. */
 static int ptxk__gemm_is_position_kept(const ptxk__gemm *f) {
-    const ptxk__gemm_tiling *c = f->kind;
-    uint32_t few = f->classes > 1 || f->pair > 1 || (ptxk__gemm_factors_in_group(c) && c->format->unit > 128);
-    return f->columns <= (few ? 8u : f->kind[0].tails ? 16u : 32u);
+    const ptxk__gemm_tiling *c = f->tiling;
+    uint32_t few = f->tilings > 1 || f->pair > 1 || (ptxk__gemm_factors_in_group(c) && c->format->unit > 128);
+    return f->columns <= (few ? 8u : f->tiling[0].tails ? 16u : 32u);
 }
 
-/* Divides the granules of all tiles: `per` to each block, one more to the first `longer`. This block's are
-   s->first ... s->end_granule - 1. */
+/* Divides the granules of all tiles: s->granules_each to each block, one more to the first
+   s->blocks_with_one_more blocks. This block's are s->first_granule ... s->end_granule - 1. */
 static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val all, b, x = ptx_sreg(k, PTX_NCTAID_X);
     all = ptx_mul(k, s->layout.tiles[f->outputs - 1], s->column_tiles);
     all = ptx_mul(k, all, s->granules);
-    s->per = ptx_div(k, all, x);
-    x = ptx_mul(k, s->per, x);
-    s->longer = ptx_sub(k, all, x);
+    s->granules_each = ptx_div(k, all, x);
+    x = ptx_mul(k, s->granules_each, x);
+    s->blocks_with_one_more = ptx_sub(k, all, x);
     b = ptx_ctaid_x(k);
-    x = ptx_min(k, b, s->longer);
-    s->first = ptx_mad(k, s->per, b, x);
+    x = ptx_min(k, b, s->blocks_with_one_more);
+    s->first_granule = ptx_mad(k, s->granules_each, b, x);
     b = ptx_add(k, b, ptx_u32(1));
-    x = ptx_min(k, b, s->longer);
-    s->end_granule = ptx_mad(k, s->per, b, x);
+    x = ptx_min(k, b, s->blocks_with_one_more);
+    s->end_granule = ptx_mad(k, s->granules_each, b, x);
 }
 
 /* The block that has a granule, in the division of ptxk__gemm_share. */
 static ptx_val ptxk__gemm_block_of_granule(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
-    ptx_val steps = ptx_add(k, s->per, ptx_u32(1)), x, y, p;
-    x = ptx_mul(k, s->longer, steps);
+    ptx_val steps = ptx_add(k, s->granules_each, ptx_u32(1)), x, y, p;
+    x = ptx_mul(k, s->blocks_with_one_more, steps);
     p = ptx_setp(k, PTX_LT, granule, x);
-    x = ptx_sub(k, granule, s->longer);
+    x = ptx_sub(k, granule, s->blocks_with_one_more);
     x = ptx_selp(k, granule, x, p);
-    y = ptx_max(k, s->per, ptx_u32(1));
+    y = ptx_max(k, s->granules_each, ptx_u32(1));
     steps = ptx_selp(k, steps, y, p);
     return ptx_div(k, x, steps);
 }
@@ -16771,12 +16789,12 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
     uint32_t tile_bytes = quads * 16 * 32 * f->warps;
     ptx_val p, at, parts, q[4], x, first, count, step;
     ptx_var here, complete = ptx_var_new(k, ptx_u32(1));
-    at = ptx_sub(k, s->stop, s->first);
+    at = ptx_sub(k, s->stop_granule, s->first_granule);
     p = ptx_setp(k, PTX_LT, at, s->granules);
     ptx_if(k, p);
     {
         parts = ptx_ptr_add(k, s->layout.parts, s->tid, 16);
-        p = ptx_setp(k, PTX_EQ, s->first, ptx_u32(0));
+        p = ptx_setp(k, PTX_EQ, s->first_granule, ptx_u32(0));
         x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
         at = ptx_ctaid_x(k);
         at = ptx_mad(k, at, ptx_u32(2), x);
@@ -16787,8 +16805,8 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((i * f->n + n) * 512 * f->warps)), q);
             }
         ptx_ld_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), q);
-        s->per = ptx_uniform(k, q[0]);
-        s->longer = ptx_uniform(k, q[1]);
+        s->granules_each = ptx_uniform(k, q[0]);
+        s->blocks_with_one_more = ptx_uniform(k, q[1]);
         x = ptx_mul(k, s->tile, s->granules);
         first = ptxk__gemm_block_of_granule(k, s, x);
         x = ptx_add(k, x, s->granules);
@@ -16837,11 +16855,11 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
 /* Writes the tile of y: sum * factor (+ bias), of a gated pair g and u combined, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
-                            own = paired ? 8 : 16 * tiles;
+                            warp_rows = paired ? 8 : 16 * tiles;
     uint32_t bytes = ptxk__kv_bytes(f->output);
-    ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
+    ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], first_row, x, at, p, column,
         factor[2];
-    ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
+    ptx_val exists[2], value, up, residual, old, base[2], residual_at[2], stride, y_row;
     memset(bias, 0, sizeof bias);
     residual = s->y;
     stride = s->y_stride;
@@ -16849,11 +16867,11 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         residual = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemm_args, residual));
         stride = ptxk__gemm_stride(k, s->args, offsetof(ptxk_gemm_args, residual_stride), s->n);
     }
-    top = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
-    top = ptx_mad(k, s->warp, ptx_u32(own), top);
+    first_row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
+    first_row = ptx_mad(k, s->warp, ptx_u32(warp_rows), first_row);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + (paired ? 0 : 8 * h)));
+            row[i][h] = ptx_add(k, first_row, ptx_u32(16 * (i / f->pair) + (paired ? 0 : 8 * h)));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
             at = ptx_ptr_add(k, s->bias[paired ? h : i % f->pair], row[i][h], 4);
@@ -16869,17 +16887,18 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (ptxk__gemm_factor_of(f, s->kind) > 1 && !f->mixed)
-                factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32(ptxk__gemm_factor_of(f, s->kind)));
-            line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
-            x = ptx_mul_wide(k, line, s->y_stride);
+            if (ptxk__gemm_factor_of(f, s->tiling) > 1 && !f->mixed)
+                factor[e] =
+                    ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32(ptxk__gemm_factor_of(f, s->tiling)));
+            y_row = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
+            x = ptx_mul_wide(k, y_row, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
-            base[e] = ptx_ptr_add(k, base[e], top, bytes); /* the other rows are at constant offsets */
-            res[e] = base[e];
+            base[e] = ptx_ptr_add(k, base[e], first_row, bytes); /* the other rows are at constant offsets */
+            residual_at[e] = base[e];
             if (f->flags & PTXK_GEMM_RESIDUAL) {
-                x = ptx_mul_wide(k, line, stride);
-                res[e] = ptx_ptr_add(k, residual, x, bytes);
-                res[e] = ptx_ptr_add(k, res[e], top, bytes);
+                x = ptx_mul_wide(k, y_row, stride);
+                residual_at[e] = ptx_ptr_add(k, residual, x, bytes);
+                residual_at[e] = ptx_ptr_add(k, residual_at[e], first_row, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
             if (f->wide) x = ptx_add(k, x, s->column_base);
@@ -16907,7 +16926,8 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
                     if (f->flags & PTXK_GEMM_RESIDUAL) {
-                        ptxk_load_f32(k, f->output, 1, ptx_at(res[e], (16 * j + 8 * h) * bytes), &old);
+                        ptxk_load_f32(k, f->output, 1, ptx_at(residual_at[e], (16 * j + 8 * h) * bytes),
+                                      &old);
                         value = ptx_op2(k, PTX_ADD, PTX_RN, value, old);
                     }
                     ptxk_store_f32(k, f->output, 1, ptx_at(base[e], (16 * j + 8 * h) * bytes), &value);
@@ -16928,13 +16948,13 @@ static void ptxk__gemm_set_tile_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         s->granules = v[2];
         s->column_tiles = v[3];
     } else {
-        v[0] = ptx_get(k, s->at_granule);
+        v[0] = ptx_get(k, s->next_granule);
     }
     s->tile = ptx_div(k, v[0], s->granules);
     x = ptx_mul(k, s->tile, s->granules);
-    s->first = ptx_sub(k, v[0], x);
-    s->stop = ptx_sub(k, s->end_granule, x);
-    s->stop = ptx_min(k, s->stop, s->granules);
+    s->first_granule = ptx_sub(k, v[0], x);
+    s->stop_granule = ptx_sub(k, s->end_granule, x);
+    s->stop_granule = ptx_min(k, s->stop_granule, s->granules);
 }
 
 /* Locates that tile; returns its row tile, numbered through all outputs. With 64 columns and more, tiles run
@@ -16958,7 +16978,7 @@ static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     tile = ptx_add(k, tile, skip);
     if (f->flags & PTXK_GEMM_GROUPED) {
         s->place = ptxk__gemm_find_group(k, f, s->args, s->column_tile);
-        s->columns_left = s->place.left;
+        s->columns_left = s->place.rows_left;
         return tile;
     }
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, m));
@@ -16967,7 +16987,7 @@ static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     return tile;
 }
 
-/* Selects the tile's matrix among those of the class. later: see ptxk__gemm_select_field. */
+/* Selects the tile's matrix among those of the tiling. later: see ptxk__gemm_select_field. */
 static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile,
                               ptx_val later[PTXK__GEMM_MATRICES]) {
     ptx_val skip = ptx_u32(0);
@@ -16975,7 +16995,7 @@ static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     int found = 0;
     memset(later, 0, PTXK__GEMM_MATRICES * sizeof *later);
     for (i = 0; i < f->outputs; i++) {
-        if (&f->kind[f->which[i]] != s->kind) continue;
+        if (&f->tiling[f->tiling_index[i]] != s->tiling) continue;
         if (i) {
             later[i] = ptx_setp(k, PTX_GE, tile, s->layout.tiles[i - 1]);
             skip = found ? ptx_selp(k, s->layout.tiles[i - 1], skip, later[i]) : s->layout.tiles[i - 1];
@@ -16989,7 +17009,7 @@ static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 /* The address of the weights of the tile's group. */
 static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
                                         ptx_val later[PTXK__GEMM_MATRICES], uint32_t i, ptx_val weights) {
-    const ptxk__block *b = i ? f->kind[f->which[i]].block : s->kind->block;
+    const ptxk__block *b = i ? f->tiling[f->tiling_index[i]].block : s->tiling->block;
     size_t at = offsetof(ptxk_gemm_args, group_stride);
     ptx_val stride, packed, p;
     stride = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)(at + 8)))
@@ -17026,33 +17046,33 @@ static ptx_val ptxk__gemm_matrix_factors(ptx_kernel *k, const ptxk__gemm *f, ptx
 
 /* A gated pair of two formats: computes the sums of gate, then those of up. */
 static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptxk__gemm half = *f;
-    ptxk__gemm_state turn;
+    ptxk__gemm matrix_form = *f;
+    ptxk__gemm_state matrix_state;
     uint32_t i, j, n, e;
     ptx_val x;
-    half.pair = 1;
-    half.m = 2;
+    matrix_form.pair = 1;
+    matrix_form.m = 2;
     for (i = 0; i < 2; i++) {
-        turn = *s;
-        turn.kind = &f->kind[f->which[i]];
-        turn.form = &f->x[turn.kind->x];
-        turn.weights[0] = s->weights[i];
-        turn.factors[0] = s->factors[i];
+        matrix_state = *s;
+        matrix_state.tiling = &f->tiling[f->tiling_index[i]];
+        matrix_state.form = &f->x[matrix_state.tiling->x];
+        matrix_state.weights[0] = s->weights[i];
+        matrix_state.factors[0] = s->factors[i];
         if (i) ptx_bar_sync(k, ptx_imm(0));
-        if (i) turn.waits = NULL;
-        ptxk__gemm_products(k, &half, &turn);
-        for (j = 0; j < half.m; j++)
+        if (i) matrix_state.wait_site = NULL;
+        ptxk__gemm_products(k, &matrix_form, &matrix_state);
+        for (j = 0; j < matrix_form.m; j++)
             for (n = 0; n < f->n; n++)
                 for (e = 0; e < 4; e++) {
-                    x = ptx_get(k, turn.sum[j][n][e]);
-                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(ptxk__gemm_factor_of(f, turn.kind)));
-                    ptx_set(k, turn.sum[j][n][e], x);
-                    s->sum[2 * j + i][n][e] = turn.sum[j][n][e];
+                    x = ptx_get(k, matrix_state.sum[j][n][e]);
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(ptxk__gemm_factor_of(f, matrix_state.tiling)));
+                    ptx_set(k, matrix_state.sum[j][n][e], x);
+                    s->sum[2 * j + i][n][e] = matrix_state.sum[j][n][e];
                 }
     }
 }
 
-/* Computes a tile of the matrices of one class. */
+/* Computes a tile of the matrices of one tiling. */
 static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
     ptx_val later[PTXK__GEMM_MATRICES], skip, x, complete;
     uint32_t i;
@@ -17062,10 +17082,10 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
               : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, weights), PTX_U64);
         if (f->flags & PTXK_GEMM_GROUPED) x = ptxk__gemm_group_weights(k, f, s, later, i, x);
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
-        if (f->factors && ptxk__gemm_is_byte(i ? f->kind[f->which[i]].block : s->kind->block))
+        if (f->factors && ptxk__gemm_is_byte(i ? f->tiling[f->tiling_index[i]].block : s->tiling->block))
             s->factors[i] = ptxk__gemm_matrix_factors(k, f, s, later, i);
     }
-    s->form = &f->x[s->kind->x];
+    s->form = &f->x[s->tiling->x];
     if (f->wgmma)
         ptxk__wgmma_products(k, f, s);
     else if (f->wide)
@@ -17104,7 +17124,7 @@ static void ptxk__gemm_set_next_granule(ptx_kernel *k, const ptxk__gemm *f, ptxk
                                         ptx_val granule) {
     ptx_val v[4], p;
     if (ptxk__gemm_is_position_kept(f)) {
-        ptx_set(k, s->at_granule, granule);
+        ptx_set(k, s->next_granule, granule);
         return;
     }
     v[0] = granule;
@@ -17121,13 +17141,13 @@ static void ptxk__gemm_emit_tiles(ptx_module *m, const char *site, const ptxk__g
     ptx_kernel *k = early ? ptx_entry_early_(m, site, name) : ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
     ptx_val tile, p, q, x, share[2];
-    uint32_t i, c, classes = f->mixed ? 1 : f->classes;
+    uint32_t i, c, tilings = f->mixed ? 1 : f->tilings;
     memset(s, 0, sizeof *s);
-    if (early) s->waits = site ? site : "";
+    if (early) s->wait_site = site ? site : "";
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
-    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 32), 1);
+    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared_bytes - 32), 1);
     s->tid = ptx_tid_x(k);
     ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     s->column_tiles = s->layout.column_tiles;
@@ -17136,18 +17156,18 @@ static void ptxk__gemm_emit_tiles(ptx_module *m, const char *site, const ptxk__g
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     s->granules = ptxk__gemm_div_up(k, x, ptxk__gemm_granule(f));
     ptxk__gemm_share(k, f, s);
-    p = ptx_setp(k, PTX_GE, s->first, s->end_granule);
+    p = ptx_setp(k, PTX_GE, s->first_granule, s->end_granule);
     ptx_guard(k, p);
     ptx_ret(k);
-    if (ptxk__gemm_is_position_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    if (ptxk__gemm_is_position_kept(f)) s->next_granule = ptx_var_new(k, s->first_granule);
     if (f->wgmma) s->phases = ptx_var_new(k, ptx_u32(0));
     s->paired = f->wgmma && f->pair > 1;
     x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
-    share[0] = s->per;
-    share[1] = s->longer;
+    share[0] = s->granules_each;
+    share[1] = s->blocks_with_one_more;
     ptx_guard(k, x);
     ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
-    ptxk__gemm_set_next_granule(k, f, s, s->first);
+    ptxk__gemm_set_next_granule(k, f, s, s->first_granule);
     if (f->bulk) { /* mbarriers, for x */
         uint32_t bars = f->wgmma ? f->stages : 2;
         q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(bars));
@@ -17170,13 +17190,13 @@ static void ptxk__gemm_emit_tiles(ptx_module *m, const char *site, const ptxk__g
     s->t = ptx_and(k, s->lane, ptx_u32(3));
     tile = ptxk__gemm_locate(k, f, s);
     start = state;
-    for (c = 0; c < classes; c++) {
+    for (c = 0; c < tilings; c++) {
         state = start;
-        s->kind = &f->kind[c];
-        if (c + 1 < classes) { /* whether the tile is of this class */
+        s->tiling = &f->tiling[c];
+        if (c + 1 < tilings) { /* whether the tile is of this tiling */
             p = ptx_setp(k, PTX_NE, ptx_u32(0), ptx_u32(0));
             for (i = 0; i < f->outputs; i++) {
-                if (f->which[i] != c) continue;
+                if (f->tiling_index[i] != c) continue;
                 q = ptx_setp(k, PTX_LT, tile, s->layout.tiles[i]);
                 if (i) {
                     x = ptx_setp(k, PTX_GE, tile, s->layout.tiles[i - 1]);
@@ -17188,12 +17208,12 @@ static void ptxk__gemm_emit_tiles(ptx_module *m, const char *site, const ptxk__g
             ptx_if(k, p);
         }
         ptxk__gemm_tile(k, f, s, tile);
-        if (c + 1 < classes) ptx_else(k);
+        if (c + 1 < tilings) ptx_else(k);
     }
-    for (c = 1; c < classes; c++) ptx_end(k);
+    for (c = 1; c < tilings; c++) ptx_end(k);
     state = start; /* on to the next tile */
     if (!ptxk__gemm_is_position_kept(f)) ptxk__gemm_set_tile_part(k, f, s);
-    x = ptx_mad(k, s->tile, s->granules, s->stop);
+    x = ptx_mad(k, s->tile, s->granules, s->stop_granule);
     p = ptx_setp(k, PTX_LT, x, s->end_granule);
     p = ptx_uniform(k, p);
     ptx_while(k, p);
@@ -17215,7 +17235,7 @@ PTXK__EMIT(gemm) {
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     at += (size_t)snprintf(base, sizeof base, "gemm");
     for (i = 0; i < f.matrices; i++)
-        at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.kind[f.which[i]].block->name);
+        at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.tiling[f.tiling_index[i]].block->name);
     /* the columns asked for, though tiles may have fewer: different descriptions have different names */
     (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_%s_f%u", ((const ptxk_gemm_desc *)desc)->columns,
                    f.precision == PTXK_GEMM_EXACT ? "exact" : "fast", ptx_type_name(f.x_type),
