@@ -17259,39 +17259,39 @@ PTXK__LEFT_OUT(gemm)
 #define PTXK__MATMUL_STEP 64u   /* bytes along k that a stage holds of each row or column */
 #define PTXK__MATMUL_FRAGS 4u   /* most 16-row tiles, and pairs of 8-column tiles, of a warp */
 #define PTXK__MATMUL_BLOCK 128u /* elements along k that share a factor */
-#define PTXK__MATMUL_INT 65536u /* products of s8 that an s32 sum takes: 2^16 * 2^14 = 2^30 */
+#define PTXK__MATMUL_S32_PRODUCTS 65536u /* products of s8 that an s32 sum takes: 2^16 * 2^14 = 2^30 */
 #define PTXK__MATMUL_BAND 8u    /* rows of tiles in a band of the tile order, for the L2 cache */
 
 /* One operand: op(A), whose rows are the tile's rows, or op(B), whose columns are its columns. */
 typedef struct ptxk__matmul_side {
-    uint32_t span, part;   /* rows (columns) of the block's tile, of a warp's part of it */
-    uint32_t k_major;      /* k runs along the rows of the tile in shared memory */
-    uint32_t gather;       /* k runs across the rows in memory, along them in shared memory: 8-bit types,
-                              which ldmatrix cannot transpose, and f32 arithmetic; copied by elements */
-    uint32_t rows, chunks; /* the tile in shared memory: rows of 16-byte chunks */
-    uint32_t lanes;        /* threads that copy a row, an adjacent chunk each; */
-    uint32_t times;        /* chunks of a thread, `lanes` chunks apart */
-    uint32_t pass, passes; /* rows that the block copies at once, and how often */
-    uint32_t at;           /* byte offset in a stage */
-    uint32_t kind;         /* of its factors: PTXK_FACTORS_... */
+    uint32_t span, part;        /* rows (columns) of the block's tile, of a warp's part of it */
+    uint32_t k_major;           /* k runs along the rows of the tile in shared memory */
+    uint32_t gather;            /* k runs across the rows in memory, along them in shared memory: 8-bit types,
+                                   which ldmatrix cannot transpose, and f32 arithmetic; copied by elements */
+    uint32_t rows, chunks;      /* the tile in shared memory: rows of 16-byte chunks */
+    uint32_t lanes;             /* threads that copy a row, an adjacent chunk each; */
+    uint32_t thread_chunks;     /* chunks of a thread, `lanes` chunks apart */
+    uint32_t pass_rows, passes; /* rows that the block copies at once, and how often */
+    uint32_t at;                /* byte offset in a stage */
+    uint32_t kind;              /* of its factors: PTXK_FACTORS_... */
 } ptxk__matmul_side;
 
 /* All that a description, a target and a tile determine. */
 typedef struct ptxk__matmul {
     ptx_type type[2], out;
     uint32_t flags, precision, activation, grouped, chip;
-    uint32_t bytes, out_bytes; /* of an element */
-    uint32_t tile, depth;      /* rows and columns of the block's tile; elements of a step along k */
-    uint32_t warps, across;    /* warps of a block; of them along the columns */
+    uint32_t bytes, out_bytes;    /* of an element */
+    uint32_t tile, depth;         /* rows and columns of the block's tile; elements of a step along k */
+    uint32_t warps, column_warps; /* warps of a block; of them along the columns */
     uint32_t stages, unroll;
-    uint32_t plain;   /* the target's tensor cores lack the type: f32 arithmetic */
+    uint32_t scalar;  /* the target's tensor cores lack the type: f32 arithmetic */
     uint32_t widen;   /* e4m3 and e5m2 are multiplied as f16, as the assembler does on these targets anyway */
     uint32_t split;   /* partial sums of some steps are added to f32 sums in other registers: */
     uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
-    uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
-    uint32_t resident; /* blocks of a multiprocessor */
-    uint32_t dense;    /* the target has the form of warpgroups */
-    uint32_t memory;   /* the target has the form of tensor memory */
+    uint32_t block_factors;     /* the factors differ along k: a promotion is one block of 128 */
+    uint32_t resident;          /* blocks of a multiprocessor */
+    uint32_t has_warpgroups;    /* the target has the form of warpgroups */
+    uint32_t has_tensor_memory; /* the target has the form of tensor memory */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -17312,11 +17312,11 @@ static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small_tile) {
     f->depth = PTXK__MATMUL_STEP / f->bytes;
     f->split = f->bytes == 1 || (f->bytes == 4 && f->precision == PTXK_MATMUL_EXACT);
     f->warps = !small_tile && (f->split || f->chip < 80) ? 8 : 4;
-    f->across = f->warps / 2;
+    f->column_warps = f->warps / 2;
     f->stages = f->chip < 80 ? 2 : f->bytes == 1 ? 4 : 3;
     f->unroll = f->split || small_tile ? f->stages : 2 * f->stages;
-    f->blocks = f->side[0].kind >= PTXK_FACTORS_BLOCK || f->side[1].kind >= PTXK_FACTORS_BLOCK;
-    f->promote = f->bytes == 4 ? f->unroll : f->type[0] == PTX_S8 && !f->blocks && !f->plain ? 0 : 2;
+    f->block_factors = f->side[0].kind >= PTXK_FACTORS_BLOCK || f->side[1].kind >= PTXK_FACTORS_BLOCK;
+    f->promote = f->bytes == 4 ? f->unroll : f->type[0] == PTX_S8 && !f->block_factors && !f->scalar ? 0 : 2;
     f->widen = f->bytes == 1 && f->type[0] != PTX_S8 && f->chip >= 90 && f->chip < 120;
     f->resident = small_tile ? 3 : f->warps == 8 ? 1 : 2;
     threads = 32 * f->warps;
@@ -17325,15 +17325,15 @@ static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small_tile) {
         ptxk__matmul_side *s = &f->side[i];
         uint32_t along = i ? (f->flags & PTXK_MATMUL_TRANS_B) != 0 : !(f->flags & PTXK_MATMUL_TRANS_A);
         s->span = f->tile;
-        s->part = f->tile / (i ? f->across : 2);
-        s->gather = (f->bytes == 1 || f->plain) && !along;
+        s->part = f->tile / (i ? f->column_warps : 2);
+        s->gather = (f->bytes == 1 || f->scalar) && !along;
         s->k_major = along || s->gather;
         s->rows = s->k_major ? f->tile : f->depth;
         s->chunks = (s->k_major ? f->depth : f->tile) * f->bytes / 16;
         s->lanes = s->k_major ? s->chunks : threads / s->rows;
-        s->times = s->chunks / s->lanes;
-        s->pass = threads / s->lanes;
-        s->passes = s->rows / s->pass;
+        s->thread_chunks = s->chunks / s->lanes;
+        s->pass_rows = threads / s->lanes;
+        s->passes = s->rows / s->pass_rows;
         s->at = f->stage_bytes;
         f->stage_bytes += s->rows * s->chunks * 16;
     }
@@ -17384,7 +17384,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
                             "or _GELU",
                             d->activation);
     f->bytes = ptxk__matmul_bytes(d->a_type);
-    f->plain = f->type[0] != PTX_F16 && chip < (f->bytes == 1 && f->type[0] != PTX_S8 ? 89u : 80u);
+    f->scalar = f->type[0] != PTX_F16 && chip < (f->bytes == 1 && f->type[0] != PTX_S8 ? 89u : 80u);
     f->chip = chip;
     f->out = (ptx_type)d->out_type;
     f->out_bytes = ptxk__kv_bytes(d->out_type);
@@ -17392,13 +17392,13 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
-    f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
-                && f->bytes <= 2;
+    f->has_tensor_memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8))
+                           && !f->grouped && f->bytes <= 2;
     /* wgmma takes types other than 16-bit with k along the rows only; f32 as one tf32 product (FAST). */
-    f->dense = target == PTX_SM_A(90) && !f->grouped
-               && (f->bytes == 2
-                   || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
-                       && (f->bytes == 1 || f->precision == PTXK_MATMUL_FAST)));
+    f->has_warpgroups = target == PTX_SM_A(90) && !f->grouped
+                        && (f->bytes == 2
+                            || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
+                                && (f->bytes == 1 || f->precision == PTXK_MATMUL_FAST)));
     return PTX_E_NONE;
 }
 
@@ -17413,86 +17413,91 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
    blocks of a cluster, that have read it. Results pass through two boxes of each consumer group in shared
    memory, of 64 rows of 128 bytes; tensor maps copy them to D while the next box, or the next tile, is under
    way. The boxes of C are copied into the same places and have an mbarrier each. */
-#define PTXK__DENSE_ROWS 128u     /* rows of a tile */
-#define PTXK__DENSE_BOX 8192u     /* 64 rows of 128 bytes */
-#define PTXK__DENSE_BAND 16u      /* rows of tiles in a band of the tile order, for the L2 cache */
-#define PTXK__DENSE_DECREASED 24u /* registers of a thread: of the copying warpgroup; */
-#define PTXK__DENSE_INCREASED 240u /* of the others; at most 65536 in all */
+#define PTXK__TMA_ROWS 128u       /* rows of a tile */
+#define PTXK__WARPGROUP_BOX 8192u /* 64 rows of 128 bytes */
+#define PTXK__TMA_BAND 16u        /* rows of tiles in a band of the tile order, for the L2 cache */
+#define PTXK__WARPGROUP_PRODUCER_REGISTERS 24u  /* registers of a thread: of the copying warpgroup; */
+#define PTXK__WARPGROUP_CONSUMER_REGISTERS 240u /* of the others; at most 65536 in all */
 
-typedef struct ptxk__dense {
+/* The tiles, stages and boxes of an entry that copies by tensor maps (TMA). */
+typedef struct ptxk__tma {
     const ptxk__matmul *f;
-    uint32_t columns;   /* of a tile */
-    uint32_t alternate; /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
-    uint32_t split;     /* the sums of a stage are added to f32 sums in other registers */
-    uint32_t heights;   /* blocks of 64 rows of a consumer group */
-    uint32_t depth;     /* elements along k of a stage: 128 bytes */
+    uint32_t columns;    /* of a tile */
+    uint32_t alternate;  /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
+    uint32_t split;      /* the sums of a stage are added to f32 sums in other registers */
+    uint32_t row_blocks; /* blocks of 64 rows of a consumer group */
+    uint32_t depth;      /* elements along k of a stage: 128 bytes */
     uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
-    uint32_t box;     /* columns of a box of results */
-    uint32_t span[2]; /* rows of A, columns of B in a stage; sm_90a: columns in a copy */
-    uint32_t tall;    /* rows of a box of results */
+    uint32_t box_columns;                   /* columns of a box of results */
+    uint32_t span[2];  /* rows of A, columns of B in a stage; sm_90a: columns in a copy */
+    uint32_t box_rows; /* rows of a box of results */
     uint32_t threads;
-} ptxk__dense;
+} ptxk__tma;
 
-/* entry: PTXK__DENSE_WIDE or, not with split, PTXK__DENSE_SHORT; with tensor memory PTXK__TENSOR_... */
-enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
-static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
+/* entry: PTXK__WARPGROUP_WIDE or, not with split, PTXK__WARPGROUP_ALTERNATE; with tensor memory
+   PTXK__TENSOR_... */
+enum { PTXK__WARPGROUP_WIDE = 2, PTXK__WARPGROUP_ALTERNATE = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
+static void ptxk__tma_shape(const ptxk__matmul *f, uint32_t entry, ptxk__tma *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->split = f->memory ? f->blocks : f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
-    d->columns = !d->split && (f->memory || entry == PTXK__DENSE_WIDE) ? 256 : 128;
-    d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
-    d->heights = d->alternate ? 2 : 1;
+    d->split =
+        f->has_tensor_memory ? f->block_factors : f->bytes == 1 && (f->type[0] != PTX_S8 || f->block_factors);
+    d->columns = !d->split && (f->has_tensor_memory || entry == PTXK__WARPGROUP_WIDE) ? 256 : 128;
+    d->alternate = !f->has_tensor_memory && entry == PTXK__WARPGROUP_ALTERNATE;
+    d->row_blocks = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
-    d->bytes[0] = PTXK__DENSE_ROWS * 128;
-    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? d->columns / 2 : d->columns) * 128;
+    d->bytes[0] = PTXK__TMA_ROWS * 128;
+    d->bytes[1] = (f->has_tensor_memory && entry == PTXK__TENSOR_PAIR ? d->columns / 2 : d->columns) * 128;
     d->stage_bytes = d->bytes[0] + d->bytes[1];
     d->stages = 4 * 49152 / d->stage_bytes;
-    d->box = 128 / f->out_bytes;
-    d->span[0] = PTXK__DENSE_ROWS;
+    d->box_columns = 128 / f->out_bytes;
+    d->span[0] = PTXK__TMA_ROWS;
     d->span[1] = d->columns / 2;
-    d->tall = 64;
+    d->box_rows = 64;
     d->threads = 384;
-    if (!f->memory) return;
+    if (!f->has_tensor_memory) return;
     d->span[1] = d->bytes[1] / 128;
-    d->tall = PTXK__DENSE_ROWS;
+    d->box_rows = PTXK__TMA_ROWS;
     d->threads = 256;
 }
 
 /* Whether k runs along the rows of this side in memory. */
-static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
+static int ptxk__tma_is_k_contiguous(const ptxk__matmul *f, uint32_t side) {
     return f->side[side].k_major && !f->side[side].gather;
 }
 
 /* sm_100a: whether there is a form for pairs of blocks: half of B's columns must fill copies of 128 bytes. */
-static int ptxk__tensor_has_pair(const ptxk__matmul *f) { return !f->blocks || ptxk__dense_along(f, 1); }
+static int ptxk__tensor_has_pair(const ptxk__matmul *f) {
+    return !f->block_factors || ptxk__tma_is_k_contiguous(f, 1);
+}
 
-static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
-    return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
+static uint32_t ptxk__tma_shared_bytes(const ptxk__tma *d) {
+    return d->stages * d->stage_bytes + 4 * PTXK__WARPGROUP_BOX;
 }
 
 /* Units of work: a tile for each block of a cluster. After full rounds of a unit for each cluster, those that
    are left are divided along k, so that all clusters have work; but not into so many parts that adding their
    sums, which the last one to finish does, costs more than it saves. */
-#define PTXK__DENSE_PARTS 16u
-typedef struct ptxk__dense_units {
-    uint64_t units;   /* of whole tiles and parts */
-    uint32_t workers; /* clusters that run at once */
+#define PTXK__TMA_PARTS 16u
+typedef struct ptxk__tma_units {
+    uint64_t units;          /* of whole tiles and parts */
+    uint32_t workers;        /* clusters that run at once */
     uint32_t divided, parts; /* cluster tiles that are divided, into how many parts */
-} ptxk__dense_units;
+} ptxk__tma_units;
 
-static uint64_t ptxk__dense_tiles(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
-    uint32_t rows = ptxk__ceil_div(ptxk__ceil_div(shape->m, PTXK__DENSE_ROWS), cluster);
+static uint64_t ptxk__tma_tiles(const ptxk__tma *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
+    uint32_t rows = ptxk__ceil_div(ptxk__ceil_div(shape->m, PTXK__TMA_ROWS), cluster);
     return (uint64_t)rows * ptxk__ceil_div(shape->n, d->columns) * shape->batch;
 }
 
-static void ptxk__dense_count(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster,
-                              ptxk__dense_units *u) {
-    uint64_t tiles = ptxk__dense_tiles(d, shape, cluster);
+static void ptxk__tma_count_units(const ptxk__tma *d, const ptxk_matmul_shape *shape, uint32_t cluster,
+                                  ptxk__tma_units *u) {
+    uint64_t tiles = ptxk__tma_tiles(d, shape, cluster);
     uint32_t most, steps = ptxk__ceil_div(shape->k, d->depth) / 3;
     u->workers = shape->sm_count / cluster;
     u->divided = (uint32_t)(tiles % u->workers);
     most = u->divided ? u->workers / u->divided : 1;
-    if (most > PTXK__DENSE_PARTS) most = PTXK__DENSE_PARTS;
+    if (most > PTXK__TMA_PARTS) most = PTXK__TMA_PARTS;
     for (u->parts = 1; u->parts < most && (u->parts + 1) * (u->parts + 1) <= steps;) u->parts++;
     u->units = tiles + (uint64_t)u->divided * (u->parts - 1);
 }
@@ -17528,84 +17533,89 @@ static ptx_tensor_map *ptxk__matmul_map(ptx_plan *plan, size_t address, ptx_type
 
 /* Estimates the time in clocks: products, at the rate of the tensor cores or of the L2 cache, some 32 bytes a
    clock for each multiprocessor; results, hidden where consumer groups alternate; and sums of parts. */
-#define PTXK__DENSE_L2 32u
-static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
-    ptxk__dense_units u;
-    uint64_t rounds, step = 4 * d->columns, l2 = (d->bytes[0] + d->bytes[1] / cluster) / PTXK__DENSE_L2,
+#define PTXK__TMA_L2_BYTES 32u
+static uint64_t ptxk__tma_estimate_clocks(const ptxk__tma *d, const ptxk_matmul_shape *shape,
+                                          uint32_t cluster) {
+    ptxk__tma_units u;
+    uint64_t rounds, step = 4 * d->columns, l2 = (d->bytes[0] + d->bytes[1] / cluster) / PTXK__TMA_L2_BYTES,
                      clocks;
-    uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
-    ptxk__dense_count(d, shape, cluster, &u);
-    rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
-    if (d->f->memory) { /* twice the products and bytes a clock; products go on while results are written */
+    uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__TMA_ROWS * d->columns * 4;
+    ptxk__tma_count_units(d, shape, cluster, &u);
+    rounds = ptxk__tma_tiles(d, shape, cluster) / u.workers;
+    if (d->f->has_tensor_memory) {
+        /* twice the products and bytes a clock; products go on while results are written */
         step = 2 * d->columns;
-        l2 = d->stage_bytes / (2 * PTXK__DENSE_L2);
+        l2 = d->stage_bytes / (2 * PTXK__TMA_L2_BYTES);
         if (l2 > step) step = l2;
         clocks = rounds * steps + (u.divided ? ptxk__ceil_div(steps, u.parts) : 0);
         clocks = 2000 + clocks * step + 6 * d->columns;
-        return clocks + (u.parts > 1 ? (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2 : 0);
+        return clocks + (u.parts > 1 ? (uint64_t)(u.parts + 1) * record / PTXK__TMA_L2_BYTES : 0);
     }
     if (l2 > step) step = l2;
     clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
     if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
-    if (u.parts > 1) clocks += (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2;
+    if (u.parts > 1) clocks += (uint64_t)(u.parts + 1) * record / PTXK__TMA_L2_BYTES;
     return clocks;
 }
 
 /* Chooses the entry, which it returns, and the blocks of a cluster. */
-static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *cluster) {
+static uint32_t ptxk__tma_choose_entry(const ptxk__matmul *f, const ptxk_matmul_shape *shape,
+                                       uint32_t *cluster) {
     uint64_t best = UINT64_MAX, clocks;
-    uint32_t entry, blocks, chosen = PTXK__DENSE_WIDE;
-    ptxk__dense d;
-    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT; entry++) {
-        ptxk__dense_shape(f, entry, &d);
+    uint32_t entry, blocks, chosen = PTXK__WARPGROUP_WIDE;
+    ptxk__tma d;
+    for (entry = PTXK__WARPGROUP_WIDE; entry <= PTXK__WARPGROUP_ALTERNATE; entry++) {
+        ptxk__tma_shape(f, entry, &d);
         if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
-            if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
-            if (f->memory && blocks > 1 && !ptxk__tensor_has_pair(f)) continue;
-            clocks = ptxk__dense_clocks(&d, shape, blocks);
+            if (f->has_tensor_memory && blocks != entry - 1) continue; /* a pair, or one block */
+            if (f->has_tensor_memory && blocks > 1 && !ptxk__tensor_has_pair(f)) continue;
+            clocks = ptxk__tma_estimate_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
         }
     }
     return chosen;
 }
 
-static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t entry,
-                                uint32_t cluster, ptx_plan *plan) {
+static void ptxk__tma_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t entry,
+                              uint32_t cluster, ptx_plan *plan) {
     const size_t m = offsetof(ptxk_matmul_args, m), n = offsetof(ptxk_matmul_args, n),
                  depth = offsetof(ptxk_matmul_args, k);
-    ptxk__dense d;
-    ptxk__dense_units u;
+    ptxk__tma d;
+    ptxk__tma_units u;
     uint32_t side, clusters;
-    ptxk__dense_shape(f, entry, &d);
-    ptxk__dense_count(&d, shape, cluster, &u);
+    ptxk__tma_shape(f, entry, &d);
+    ptxk__tma_count_units(&d, shape, cluster, &u);
     clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
     ptxk__plan_one(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
     plan->launch[0].entry = entry;
-    plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
+    plan->launch[0].shared_bytes = ptxk__tma_shared_bytes(&d);
     if (cluster > 1)
         plan->launch[0].cluster[0] = cluster, plan->launch[0].cluster[1] = plan->launch[0].cluster[2] = 1;
     plan->zero_bytes = plan->workspace_bytes = 0;
     if (u.parts > 1) {
         uint64_t tiles = (uint64_t)u.divided * cluster;
         plan->zero_bytes = ptxk__up_256(tiles * (d.alternate ? 4 : 8));
-        plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__DENSE_ROWS * d.columns * 4;
+        plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__TMA_ROWS * d.columns * 4;
     }
     for (side = 0; side < 2; side++) {
         size_t at = side ? offsetof(ptxk_matmul_args, b) : offsetof(ptxk_matmul_args, a),
                ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
                stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
                span = side ? n : m;
-        if (ptxk__dense_along(f, side))
+        if (ptxk__tma_is_k_contiguous(f, side))
             ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
                              stride, d.depth, d.span[side]);
         else
             ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, d.depth, d.depth);
     }
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, d.tall)
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box_columns,
+                     d.box_rows)
         ->substitute = offsetof(ptxk_matmul_args, d);
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, d.tall);
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box_columns,
+                     d.box_rows);
 }
 
 /* -- matmul: plan -- */
@@ -17698,10 +17708,11 @@ PTXK__PLAN(matmul) {
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
-    if ((f.dense || f.memory) && shape->aligned && shape->m && shape->n && shape->k && shape->batch
-        && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
-        i = ptxk__dense_choose(&f, shape, &cluster);
-        ptxk__dense_lay_out(&f, shape, i, cluster, plan);
+    if ((f.has_warpgroups || f.has_tensor_memory) && shape->aligned && shape->m && shape->n && shape->k
+        && shape->batch
+        && (f.type[0] != PTX_S8 || f.block_factors || shape->k < 2 * PTXK__MATMUL_S32_PRODUCTS)) {
+        i = ptxk__tma_choose_entry(&f, shape, &cluster);
+        ptxk__tma_lay_out(&f, shape, i, cluster, plan);
         return PTX_E_NONE;
     }
     ptxk__matmul_lay_out(&f, shape, small_tile, parts, plan);
@@ -17731,9 +17742,9 @@ static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t byte
                                     uint64_t columns, uint64_t ld, uint64_t batch, uint64_t stride) {
     ptxk__span s = ptxk__span_of(name, at, columns * bytes, bytes, 1);
     int fits = 1;
-    uint64_t wide = ptxk__multiply_checked(stride, bytes, &fits);
+    uint64_t stride_bytes = ptxk__multiply_checked(stride, bytes, &fits);
     ptxk__span_repeat(&s, 0, rows, ld * bytes);
-    ptxk__span_repeat(&s, 1, batch, fits ? wide : UINT64_MAX);
+    ptxk__span_repeat(&s, 1, batch, fits ? stride_bytes : UINT64_MAX);
     return s;
 }
 
@@ -17831,16 +17842,16 @@ typedef struct ptxk__matmul_state {
     ptx_val row[2], chunk[2], to[2][2]; /* the first chunk that the thread copies; where to, in stage 0 */
     ptx_val inside[2][4];               /* small tiles, k across: bytes of its chunks, 16 or 0 */
     ptx_val skip[2];                    /* rows (columns) before this one are another tile's */
-    ptx_val reader[2][4];               /* where it reads fragments in stage 0 */
+    ptx_val fragment_at[2][4];          /* where it reads fragments in stage 0 */
     ptx_val begin, end;                 /* of k */
-    ptx_val index, parts;               /* u32: index of the block's part of k; number of parts */
-    ptx_val count;                      /* blocks of 128 along k */
-    ptx_val from[2][4]; /* source of the copies: k along the rows, of step 0; k across, of the next step */
-    ptx_val hop[2];     /* k across: u64, bytes from one step to the next */
+    ptx_val part_index, parts;          /* u32: index of the block's part of k; number of parts */
+    ptx_val k_blocks;                   /* blocks of 128 along k */
+    ptx_val from[2][4];    /* source of the copies: k along the rows, of step 0; k across, of the next step */
+    ptx_val step_bytes[2]; /* k across: u64, bytes from one step to the next */
     ptx_val staged[2][4][4]; /* before sm_80: chunks between load and store */
     ptx_var sum[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];
     ptx_var part[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4]; /* with split */
-    ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* what mma adds to, within a step */
+    ptx_val acc[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* what mma adds to, within a step */
     ptx_val factor[2][8]; /* of a block of 128 along k: for the thread's rows, its columns */
 } ptxk__matmul_state;
 
@@ -17849,25 +17860,26 @@ static uint32_t ptxk__matmul_frags(const ptxk__matmul *f, uint32_t side) { retur
 /* The byte offset of a chunk in a tile of shared memory, swizzled. K along the rows, of 64 bytes: ldmatrix
    reads 8 rows, and two rows span all banks. K across: ldmatrix reads 8 rows; f32 are read as words, 8
    columns of 4 rows at once. */
-static ptx_val ptxk__matmul_place(ptx_kernel *k, const ptxk__matmul *f, uint32_t side, ptx_val row,
-                                  ptx_val chunk) {
+static ptx_val ptxk__matmul_chunk_offset(ptx_kernel *k, const ptxk__matmul *f, uint32_t side, ptx_val row,
+                                         ptx_val chunk) {
     const ptxk__matmul_side *s = &f->side[side];
-    ptx_val turn;
+    ptx_val swizzled;
     if (s->k_major) {
-        turn = ptx_bfe(k, row, ptx_u32(1), ptx_u32(2));
+        swizzled = ptx_bfe(k, row, ptx_u32(1), ptx_u32(2));
     } else if (f->bytes == 4) {
-        turn = ptx_and(k, row, ptx_u32(3));
-        turn = ptx_mul(k, turn, ptx_u32(2));
+        swizzled = ptx_and(k, row, ptx_u32(3));
+        swizzled = ptx_mul(k, swizzled, ptx_u32(2));
     } else {
-        turn = ptx_and(k, row, ptx_u32(7));
+        swizzled = ptx_and(k, row, ptx_u32(7));
     }
-    turn = ptx_xor(k, turn, chunk);
-    turn = ptx_mad(k, row, ptx_u32(s->chunks), turn);
-    return ptx_mul(k, turn, ptx_u32(16));
+    swizzled = ptx_xor(k, swizzled, chunk);
+    swizzled = ptx_mad(k, row, ptx_u32(s->chunks), swizzled);
+    return ptx_mul(k, swizzled, ptx_u32(16));
 }
 
 /* Computes a thread's places in the tiles: what it copies, what it reads. */
-static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t side) {
+static void ptxk__matmul_init_addresses(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                        uint32_t side) {
     const ptxk__matmul_side *d = &f->side[side];
     ptx_val tile = ptx_ptr_add(k, s->shared, ptx_u32(d->at), 1), row, half, x, at, which;
     uint32_t i;
@@ -17880,73 +17892,74 @@ static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matm
         row = ptx_and(k, s->row[side], ptx_u32(24));
         s->row[side] = ptx_add(k, row, x);
     }
-    at = ptxk__matmul_place(k, f, side, s->row[side], s->chunk[side]);
+    at = ptxk__matmul_chunk_offset(k, f, side, s->row[side], s->chunk[side]);
     s->to[side][0] = s->to[side][1] = ptx_ptr_add(k, tile, at, 1);
-    if (d->lanes == 4 && d->times > 1) {
+    if (d->lanes == 4 && d->thread_chunks > 1) {
         x = ptx_xor(k, ptx_as(s->to[side][0], PTX_B32), ptx_b32(64));
         s->to[side][1] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
-    which = side ? ptx_and(k, s->warp, ptx_u32(f->across - 1)) : ptx_div(k, s->warp, ptx_u32(f->across));
-    if (f->plain) { /* rows g, columns 2 t, chunk 0 */
+    which = side ? ptx_and(k, s->warp, ptx_u32(f->column_warps - 1))
+                 : ptx_div(k, s->warp, ptx_u32(f->column_warps));
+    if (f->scalar) { /* rows g, columns 2 t, chunk 0 */
         row = side ? ptx_and(k, s->lane, ptx_u32(3)) : ptx_shr(k, s->lane, ptx_u32(2));
         if (side) row = ptx_mul(k, row, ptx_u32(2));
         row = ptx_mad(k, which, ptx_u32(d->part), row);
-        at = ptxk__matmul_place(k, f, side, row, ptx_u32(0));
+        at = ptxk__matmul_chunk_offset(k, f, side, row, ptx_u32(0));
     } else if (d->k_major) {
         if (side)
             ptxk__lane_columns(k, s->lane, &row, &half);
         else
             ptxk__lane_rows(k, s->lane, &row, &half);
         row = ptx_mad(k, which, ptx_u32(d->part), row);
-        at = ptxk__matmul_place(k, f, side, row, half);
+        at = ptxk__matmul_chunk_offset(k, f, side, row, half);
     } else if (f->bytes == 2) {
         if (side)
             ptxk__lane_rows(k, s->lane, &row, &half);
         else
             ptxk__lane_columns(k, s->lane, &row, &half);
         half = ptx_mad(k, which, ptx_u32(d->part / 8), half);
-        at = ptxk__matmul_place(k, f, side, row, half);
+        at = ptxk__matmul_chunk_offset(k, f, side, row, half);
     } else {
         row = ptx_and(k, s->lane, ptx_u32(3));
         half = ptx_shr(k, s->lane, ptx_u32(4));
         half = ptx_mad(k, which, ptx_u32(d->part / 4), half);
-        at = ptxk__matmul_place(k, f, side, row, half);
+        at = ptxk__matmul_chunk_offset(k, f, side, row, half);
         x = ptx_bfe(k, s->lane, ptx_u32(2), ptx_u32(2));
         at = ptx_mad(k, x, ptx_u32(4), at);
     }
     at = ptx_ptr_add(k, tile, at, 1);
-    s->reader[side][0] = at;
-    for (i = 1; i < 4 && !f->plain;
-         i++) { /* tiles are 128-byte aligned: XOR gives the other addresses */
-        s->reader[side][i] = at;
+    s->fragment_at[side][0] = at;
+    for (i = 1; i < 4 && !f->scalar; i++) { /* tiles are 128-byte aligned: XOR gives the other addresses */
+        s->fragment_at[side][i] = at;
         if (i > 1 && d->k_major) continue;
         x = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(32 * i));
-        s->reader[side][i] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+        s->fragment_at[side][i] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
 }
 
 /* Loads the fragments of half a step from a stage. */
-static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
-                              uint32_t stage, uint32_t half, ptxk__matmul_fragments *out) {
+static void ptxk__matmul_load_fragments(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
+                                        uint32_t stage, uint32_t half, ptxk__matmul_fragments *out) {
     uint32_t side, i, e, q, y;
-    for (side = 0; side < 2 && !f->plain; side++) {
+    for (side = 0; side < 2 && !f->scalar; side++) {
         const ptxk__matmul_side *d = &f->side[side];
         int64_t at = (int64_t)(stage * f->stage_bytes);
         for (i = 0; i < ptxk__matmul_frags(f, side); i++) {
             ptx_val *x = out->x[side][i];
             if (d->k_major) {
-                ptx_ldmatrix(k, 4, ptx_off(s->reader[side][half], at + (int64_t)(i * 16 * d->chunks * 16)),
-                             x);
+                ptx_ldmatrix(k, 4,
+                             ptx_off(s->fragment_at[side][half], at + (int64_t)(i * 16 * d->chunks * 16)), x);
             } else if (f->bytes == 2) {
                 ptx_ldmatrix_trans(
-                    k, 4, ptx_off(s->reader[side][i % 4], at + (int64_t)(half * 16 * d->chunks * 16)), x);
+                    k, 4, ptx_off(s->fragment_at[side][i % 4], at + (int64_t)(half * 16 * d->chunks * 16)),
+                    x);
             } else {
                 for (e = 0; e < 4; e++) {
                     q = 2 * i + (side ? e / 2 : e & 1); /* which 8 rows (columns) */
                     y = 8 * half + 4 * (side ? e & 1 : e / 2);
-                    x[e] = ptx_ld(
-                        k, PTX_B32,
-                        ptx_at(s->reader[side][q % 4], at + (int64_t)(y * d->chunks * 16 + q / 4 * 128)));
+                    x[e] = ptx_ld(k, PTX_B32,
+                                  ptx_at(s->fragment_at[side][q % 4],
+                                         at + (int64_t)(y * d->chunks * 16 + q / 4 * 128)));
                 }
             }
         }
@@ -17958,12 +17971,12 @@ static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__
 /* Four f32 numbers as operands of tf32 products, which keep 11 bits: rounded (FAST); or (EXACT) as sums of
    two, where `rest` has an error of 2^-23 of the number. A number past 3.4019e38, which would round to
    infinity, an infinite one and NaN have no rest, and are not multiplied by the rests of others. */
-typedef struct ptxk__matmul_parts {
+typedef struct ptxk__matmul_operand {
     ptx_val x[4], finite[4], rest[4];
-} ptxk__matmul_parts;
+} ptxk__matmul_operand;
 
 static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, ptx_type type, const ptx_val x[4],
-                               ptxk__matmul_parts *out) {
+                               ptxk__matmul_operand *out) {
     ptx_val size, p, whole, round;
     uint32_t i;
     if (f->widen) { /* two registers of f16 for each: elements 0 and 1, elements 2 and 3 */
@@ -18012,14 +18025,14 @@ static void ptxk__matmul_mma(ptx_kernel *k, const ptxk__matmul *f, ptx_val d[4],
 
 static void ptxk__matmul_multiply(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                   const ptxk__matmul_fragments *x) {
-    ptxk__matmul_parts a[PTXK__MATMUL_FRAGS], b;
+    ptxk__matmul_operand a[PTXK__MATMUL_FRAGS], b;
     uint32_t i, j, e;
     for (i = 0; i < ptxk__matmul_frags(f, 0); i++) ptxk__matmul_split(k, f, f->type[0], x->x[0][i], &a[i]);
     for (j = 0; j < ptxk__matmul_frags(f, 1); j++) {
         ptxk__matmul_split(k, f, f->type[1], x->x[1][j], &b);
         for (e = 0; e < 2; e++) {
             for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
-                ptx_val *d = s->now[i][2 * j + e];
+                ptx_val *d = s->acc[i][2 * j + e];
                 if (f->bytes == 4 && f->precision == PTXK_MATMUL_EXACT) {
                     ptxk__matmul_mma(k, f, d, a[i].finite, b.rest + 2 * e);
                     ptxk__matmul_mma(k, f, d, a[i].rest, b.finite + 2 * e);
@@ -18063,14 +18076,14 @@ static void ptxk__matmul_decode(ptx_kernel *k, ptx_type type, const ptx_val *wor
 }
 
 /* Without tensor cores: multiplies a whole step from its stage, 4 elements along k at a time. */
-static void ptxk__matmul_multiply_plain(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
-                                        uint32_t stage) {
+static void ptxk__matmul_multiply_scalar(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                         uint32_t stage) {
     ptx_val c, at[2], words[4], x[2 * PTXK__MATMUL_FRAGS][4], y[4], sum;
     uint32_t i, j, e, h;
     int64_t from = (int64_t)(stage * f->stage_bytes);
     c = ptx_for(k, ptx_u32(0), ptx_u32(PTXK__MATMUL_STEP), ptx_u32(4 * f->bytes));
     for (i = 0; i < 2; i++) {
-        at[i] = ptx_xor(k, ptx_as(s->reader[i][0], PTX_U32), c);
+        at[i] = ptx_xor(k, ptx_as(s->fragment_at[i][0], PTX_U32), c);
         at[i] = ptx_ptr(ptx_as(at[i], PTX_U32), PTX_SHARED);
     }
     for (i = 0; i < 2 * ptxk__matmul_frags(f, 0); i++) {
@@ -18109,18 +18122,18 @@ static void ptxk__matmul_multiply_plain(ptx_kernel *k, const ptxk__matmul *f, pt
             for (e = 0; e < 4; e++)
 
 static ptx_val ptxk__matmul_zero(const ptxk__matmul *f) {
-    return f->type[0] == PTX_S8 && !f->plain ? ptx_s32(0) : ptx_f32(0);
+    return f->type[0] == PTX_S8 && !f->scalar ? ptx_s32(0) : ptx_f32(0);
 }
 
 /* The sums are values within a step and variables outside: open reads the variables, close writes them. */
-static void ptxk__matmul_open(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+static void ptxk__matmul_read_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t i, j, e;
-    PTXK__MATMUL_EACH(f, i, j, e) s->now[i][j][e] = ptx_get(k, f->split ? s->part[i][j][e] : s->sum[i][j][e]);
+    PTXK__MATMUL_EACH(f, i, j, e) s->acc[i][j][e] = ptx_get(k, f->split ? s->part[i][j][e] : s->sum[i][j][e]);
 }
 
-static void ptxk__matmul_close(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+static void ptxk__matmul_write_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t i, j, e;
-    PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, f->split ? s->part[i][j][e] : s->sum[i][j][e], s->now[i][j][e]);
+    PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, f->split ? s->part[i][j][e] : s->sum[i][j][e], s->acc[i][j][e]);
 }
 
 /* Adds the partial sums to the f32 sums, and sets them to 0. */
@@ -18129,9 +18142,9 @@ static void ptxk__matmul_promote(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
     ptx_val x, sum, factor;
     PTXK__MATMUL_EACH(f, i, j, e) {
         x = ptx_get(k, s->part[i][j][e]);
-        if (f->type[0] == PTX_S8 && !f->plain) x = ptx_cvt(k, PTX_F32, x);
+        if (f->type[0] == PTX_S8 && !f->scalar) x = ptx_cvt(k, PTX_F32, x);
         sum = ptx_get(k, s->sum[i][j][e]);
-        if (f->blocks) {
+        if (f->block_factors) {
             factor = s->factor[f->side[0].kind >= PTXK_FACTORS_BLOCK ? 0 : 1]
                               [f->side[0].kind >= PTXK_FACTORS_BLOCK ? 2 * i + e / 2 : 2 * j + (e & 1)];
             if (f->side[0].kind >= PTXK_FACTORS_BLOCK && f->side[1].kind >= PTXK_FACTORS_BLOCK)
@@ -18166,7 +18179,7 @@ static ptx_val ptxk__matmul_factors(ptx_kernel *k, const ptxk__matmul *f, const 
 
 /* Loads the factors of block `block` along k for the thread's rows and columns. */
 static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
-                                       const ptx_val mine[2], ptx_val block) {
+                                       const ptx_val thread_first[2], ptx_val block) {
     uint32_t side, i, row;
     for (side = 0; side < 2; side++) {
         uint32_t kind = f->side[side].kind;
@@ -18174,9 +18187,9 @@ static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptx
         if (kind < PTXK_FACTORS_BLOCK) continue;
         at = ptxk__matmul_factors(k, f, s, side);
         at = ptx_ptr_add(k, at, block, 4); /* first, so that no address is loop-invariant */
-        x = mine[side];
+        x = thread_first[side];
         if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
-        x = ptx_mul_wide(k, x, s->count);
+        x = ptx_mul_wide(k, x, s->k_blocks);
         at = ptx_ptr_add(k, at, x, 4);
         for (i = 0; i < 2 * ptxk__matmul_frags(f, side) * (1 + side); i++) {
             if (i && kind == PTXK_FACTORS_SQUARE) { /* a warp's part lies within 128 */
@@ -18184,9 +18197,9 @@ static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptx
                 continue;
             }
             row = side ? i / 2 * 8 + (i & 1) : 8 * i;
-            x = ptx_add(k, mine[side], ptx_u32(row));
+            x = ptx_add(k, thread_first[side], ptx_u32(row));
             p = ptx_setp(k, PTX_LT, x, s->limit[side]);
-            x = row ? ptxk__advance_rows(k, at, s->count, row, 4) : at;
+            x = row ? ptxk__advance_rows(k, at, s->k_blocks, row, 4) : at;
             s->factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
         }
     }
@@ -18208,14 +18221,14 @@ static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
             at = ptx_ptr_add(k, at, s->chunk[side], 16);
             for (i = 0; i < d->passes; i++) {
                 x = ptx_add(k, s->first[side], s->row[side]);
-                if (i) x = ptx_add(k, x, ptx_u32(i * d->pass));
+                if (i) x = ptx_add(k, x, ptx_u32(i * d->pass_rows));
                 x = ptx_min(k, x, last);
                 wide = ptx_mul_wide(k, x, s->ld[side]);
                 s->from[side][i] = ptx_ptr_add(k, at, wide, f->bytes);
             }
         } else {
             x = ptx_mad(k, s->chunk[side], ptx_u32(16 / f->bytes), s->first[side]);
-            for (i = 0; i < d->times && f->tile == 64; i++) {
+            for (i = 0; i < d->thread_chunks && f->tile == 64; i++) {
                 last = ptx_add(k, x, ptx_u32(i * d->lanes * 16 / f->bytes));
                 p = ptx_setp(k, PTX_LT, last, s->limit[side]);
                 s->inside[side][i] = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
@@ -18225,18 +18238,19 @@ static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
             x = ptx_add(k, s->begin, s->row[side]);
             wide = ptx_mul_wide(k, x, s->ld[side]);
             s->from[side][0] = ptx_ptr_add(k, at, wide, f->bytes);
-            s->hop[side] = ptx_mul_wide(k, s->ld[side], ptx_u32(f->depth * f->bytes));
+            s->step_bytes[side] = ptx_mul_wide(k, s->ld[side], ptx_u32(f->depth * f->bytes));
         }
     }
 }
 
 /* The byte offset of copy (i, j) from its place to[j % 2] in stage 0. */
 static int64_t ptxk__matmul_copy_offset(const ptxk__matmul_side *d, uint32_t i, uint32_t j) {
-    return (int64_t)(i * d->pass * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
+    return (int64_t)(i * d->pass_rows * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
 }
 
 /* Copies the step that is `step` steps on to a stage, where *p holds (NULL: always): from sm_80 on by
-   cp.async, before into registers, for ptxk__matmul_put. *bytes: 16, or 0 to write zeros (NULL: 16). */
+   cp.async, before into registers, for ptxk__matmul_store_stage. *bytes: 16, or 0 to write zeros (NULL:
+   16). */
 static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t step,
                               uint32_t stage, const ptx_val *p, const ptx_val *bytes) {
     uint32_t side, i, j;
@@ -18249,8 +18263,8 @@ static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
             if (d->k_major)
                 from = ptx_off(from, (int64_t)(step * PTXK__MATMUL_STEP));
             else
-                s->from[side][0] = ptx_ptr_add(k, from, s->hop[side], 1);
-            for (j = 0; j < d->times; j++) {
+                s->from[side][0] = ptx_ptr_add(k, from, s->step_bytes[side], 1);
+            for (j = 0; j < d->thread_chunks; j++) {
                 here = ptx_off(from, (int64_t)(j * d->lanes * 16));
                 to = ptx_off(s->to[side][j & 1],
                              (int64_t)(stage * f->stage_bytes) + ptxk__matmul_copy_offset(d, i, j));
@@ -18274,12 +18288,12 @@ static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
 
 /* Stores to the places of a stage that the thread copies: what ptxk__matmul_copy has loaded, before sm_80; or
    zeros. */
-static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t stage,
-                             const ptx_val *zeros) {
+static void ptxk__matmul_store_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                     uint32_t stage, const ptx_val *zeros) {
     uint32_t side, i, j;
     for (side = 0; side < 2; side++)
         for (i = 0; i < f->side[side].passes; i++)
-            for (j = 0; j < f->side[side].times; j++)
+            for (j = 0; j < f->side[side].thread_chunks; j++)
                 ptx_st_vec(k, PTX_B32, 4,
                            ptx_at(s->to[side][j & 1], (int64_t)(stage * f->stage_bytes)
                                                           + ptxk__matmul_copy_offset(&f->side[side], i, j)),
@@ -18290,7 +18304,7 @@ static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
 static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                     uint32_t stage) {
     if (f->chip < 80)
-        ptxk__matmul_put(k, f, s, stage, NULL);
+        ptxk__matmul_store_stage(k, f, s, stage, NULL);
     else
         ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_sync(k, ptx_imm(0));
@@ -18300,7 +18314,7 @@ static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__
    Fragments are loaded half a step ahead; those after the last step are not used: they are of an earlier
    step, or zeros where there are few steps. */
 static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
-                                   const ptx_val mine[2], ptx_val steps) {
+                                   const ptx_val thread_first[2], ptx_val steps) {
     ptxk__matmul_fragments now, next;
     ptx_var from[2][4], left, block;
     ptx_val count, p, x, zeros[4];
@@ -18316,7 +18330,7 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         p = ptx_setp(k, PTX_LT, steps, ptx_u32(f->stages));
         ptx_if(k, p);
         for (i = 0; i < 4; i++) zeros[i] = ptx_b32(0);
-        ptxk__matmul_put(k, f, s, f->stages - 1, zeros);
+        ptxk__matmul_store_stage(k, f, s, f->stages - 1, zeros);
         ptx_end(k);
     }
     ptxk__matmul_next_stage(k, f, s, 0);
@@ -18324,7 +18338,7 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         for (i = 0; i < f->side[side].passes; i++) from[side][i] = ptx_var_new(k, s->from[side][i]);
     }
     left = block = ptx_var_new(k, steps);
-    if (f->blocks) {
+    if (f->block_factors) {
         x = ptx_div(k, s->begin, ptx_u32(PTXK__MATMUL_BLOCK));
         block = ptx_var_new(k, x);
     }
@@ -18337,25 +18351,25 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
                 s->from[side][i] = ptx_ptr(x, PTX_GLOBAL);
             }
         }
-        ptxk__matmul_load(k, f, s, 0, 0, &now);
+        ptxk__matmul_load_fragments(k, f, s, 0, 0, &now);
         for (u = 0; u < f->unroll; u++) {
             uint32_t stage = u % f->stages, following = (u + 1) % f->stages;
-            if (!f->plain) ptxk__matmul_open(k, f, s);
-            ptxk__matmul_load(k, f, s, stage, 1, &next);
+            if (!f->scalar) ptxk__matmul_read_sums(k, f, s);
+            ptxk__matmul_load_fragments(k, f, s, stage, 1, &next);
             p = ptx_setp(k, PTX_GT, count, ptx_u32(u + f->stages - 1));
             ptxk__matmul_copy(k, f, s, u + f->stages - 1, (u + f->stages - 1) % f->stages, &p, NULL);
             ptxk__tile_commit(k);
-            if (f->plain)
-                ptxk__matmul_multiply_plain(k, f, s, stage);
+            if (f->scalar)
+                ptxk__matmul_multiply_scalar(k, f, s, stage);
             else
                 ptxk__matmul_multiply(k, f, s, &now);
             ptxk__matmul_next_stage(k, f, s, following);
-            if (u + 1 < f->unroll) ptxk__matmul_load(k, f, s, following, 0, &now);
-            if (!f->plain) ptxk__matmul_multiply(k, f, s, &next);
-            if (!f->plain) ptxk__matmul_close(k, f, s);
-            if (f->blocks && (u + 1) % f->promote == 0) {
+            if (u + 1 < f->unroll) ptxk__matmul_load_fragments(k, f, s, following, 0, &now);
+            if (!f->scalar) ptxk__matmul_multiply(k, f, s, &next);
+            if (!f->scalar) ptxk__matmul_write_sums(k, f, s);
+            if (f->block_factors && (u + 1) % f->promote == 0) {
                 x = ptx_get(k, block);
-                ptxk__matmul_block_factors(k, f, s, mine, x);
+                ptxk__matmul_block_factors(k, f, s, thread_first, x);
                 x = ptx_add(k, x, ptx_u32(1));
                 ptx_set(k, block, x);
             }
@@ -18374,8 +18388,8 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         }
         if (f->split && !f->promote) { /* before s32 sums can overflow */
             x = ptx_sub(k, steps, count);
-            x = ptx_and(k, x, ptx_u32(PTXK__MATMUL_INT / f->depth - 1));
-            p = ptx_setp(k, PTX_EQ, x, ptx_u32(PTXK__MATMUL_INT / f->depth - f->unroll));
+            x = ptx_and(k, x, ptx_u32(PTXK__MATMUL_S32_PRODUCTS / f->depth - 1));
+            p = ptx_setp(k, PTX_EQ, x, ptx_u32(PTXK__MATMUL_S32_PRODUCTS / f->depth - f->unroll));
             ptx_if(k, p);
             ptxk__matmul_promote(k, f, s);
             ptx_end(k);
@@ -18387,7 +18401,7 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
     }
     ptx_end(k);
     if (f->chip >= 80) ptx_cp_async_wait_all(k);
-    if (f->split && !f->blocks) ptxk__matmul_promote(k, f, s);
+    if (f->split && !f->block_factors) ptxk__matmul_promote(k, f, s);
 }
 
 /* -- matmul: the loop along k, by elements: ends of k, and addresses and strides that are not aligned -- */
@@ -18396,10 +18410,10 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
 static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                       uint32_t side, ptx_val row, ptx_val chunk, ptx_val to, ptx_val at) {
     const ptxk__matmul_side *d = &f->side[side];
-    uint32_t per = 16 / f->bytes, e;
+    uint32_t chunk_elements = 16 / f->bytes, e;
     ptx_val along, across, from, left, p, q, x[16], words[4], wide;
     int64_t step = d->gather ? 0 : (int64_t)f->bytes;
-    across = ptx_mul(k, chunk, ptx_u32(per));
+    across = ptx_mul(k, chunk, ptx_u32(chunk_elements));
     if (d->k_major) {
         along = ptx_add(k, at, across);           /* of k */
         across = ptx_add(k, s->first[side], row); /* of the rows (columns) */
@@ -18417,7 +18431,7 @@ static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk
     wide = ptx_cvt(k, PTX_U64, x[1]);
     wide = ptx_mad_wide(k, x[0], s->ld[side], wide);
     from = ptx_ptr_add(k, s->base[side], wide, f->bytes);
-    for (e = 0; e < per; e++) {
+    for (e = 0; e < chunk_elements; e++) {
         q = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)e));
         q = ptx_and(k, q, p);
         if (f->bytes == 4)
@@ -18446,7 +18460,7 @@ static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk
 
 /* Multiplies the elements from `begin` to the end of the block's part of k. */
 static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
-                                   const ptx_val mine[2], ptx_val begin) {
+                                   const ptx_val thread_first[2], ptx_val begin) {
     ptxk__matmul_fragments x;
     ptx_var at = ptx_var_new(k, begin);
     ptx_val here, p, i, row, chunk, tile, to, block;
@@ -18460,39 +18474,39 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         ptx_bar_sync(k, ptx_imm(0)); /* the stage has been read */
         for (side = 0; side < 2; side++) {
             const ptxk__matmul_side *d = &f->side[side];
-            i = ptx_for(k, ptx_u32(0), ptx_u32(d->passes * d->times), ptx_u32(1));
+            i = ptx_for(k, ptx_u32(0), ptx_u32(d->passes * d->thread_chunks), ptx_u32(1));
             if (d->k_major) {
-                row = ptx_mad(k, i, ptx_u32(d->pass), s->row[side]);
+                row = ptx_mad(k, i, ptx_u32(d->pass_rows), s->row[side]);
                 chunk = s->chunk[side];
             } else {
                 row = s->row[side];
                 chunk = ptx_mad(k, i, ptx_u32(d->lanes), s->chunk[side]);
             }
-            to = ptxk__matmul_place(k, f, side, row, chunk);
+            to = ptxk__matmul_chunk_offset(k, f, side, row, chunk);
             tile = ptx_ptr_add(k, s->shared, ptx_u32(d->at), 1);
             to = ptx_ptr_add(k, tile, to, 1);
             ptxk__matmul_gather_chunk(k, f, s, side, row, chunk, to, here);
             ptx_end(k);
         }
         ptx_bar_sync(k, ptx_imm(0));
-        if (f->plain) {
-            ptxk__matmul_multiply_plain(k, f, s, 0);
+        if (f->scalar) {
+            ptxk__matmul_multiply_scalar(k, f, s, 0);
         } else {
-            ptxk__matmul_open(k, f, s);
-            ptxk__matmul_load(k, f, s, 0, 0, &x);
+            ptxk__matmul_read_sums(k, f, s);
+            ptxk__matmul_load_fragments(k, f, s, 0, 0, &x);
             ptxk__matmul_multiply(k, f, s, &x);
-            ptxk__matmul_load(k, f, s, 0, 1, &x);
+            ptxk__matmul_load_fragments(k, f, s, 0, 1, &x);
             ptxk__matmul_multiply(k, f, s, &x);
-            ptxk__matmul_close(k, f, s);
+            ptxk__matmul_write_sums(k, f, s);
         }
-        if (f->blocks) {
+        if (f->block_factors) {
             block = ptx_div(k, here, ptx_u32(PTXK__MATMUL_BLOCK));
-            ptxk__matmul_block_factors(k, f, s, mine, block);
+            ptxk__matmul_block_factors(k, f, s, thread_first, block);
         }
         here = ptx_add(k, here, ptx_u32(f->depth));
         ptx_set(k, at, here);
         if (f->split && !f->promote) { /* at multiples of 2^16, and at the end */
-            row = ptx_and(k, here, ptx_u32(PTXK__MATMUL_INT - 1));
+            row = ptx_and(k, here, ptx_u32(PTXK__MATMUL_S32_PRODUCTS - 1));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(f->depth));
             ptx_if(k, p);
             ptxk__matmul_promote(k, f, s);
@@ -18524,7 +18538,7 @@ static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
     here = ptx_mul(k, here, ptx_u64(record));
     at = ptx_ptr_add(k, at, here, 1);
     at = ptx_ptr_add(k, at, s->tid, 16);
-    here = ptx_mul_wide(k, s->index, ptx_u32(record));
+    here = ptx_mul_wide(k, s->part_index, ptx_u32(record));
     here = ptx_ptr_add(k, at, here, 1);
     for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
         for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++) {
@@ -18592,8 +18606,8 @@ typedef struct ptxk__matmul_columns {
     ptx_val at;                 /* u32: the first column */
     ptx_val inside[4];          /* predicates: the column exists */
     ptx_val factor[4], bias[4]; /* f32: alpha and the factors that do not depend on the row; the bias */
-    ptx_val rows;               /* the factors of the rows */
-    ptx_val beta, add;          /* add: predicate, beta is not 0 */
+    ptx_val row_factors;        /* the factors of the rows */
+    ptx_val beta, reads_c;      /* reads_c: predicate, beta is not 0 */
     ptx_val c, d, ldc, ldd;     /* of row 0 */
     ptx_val whole;              /* predicate: 4 columns can be accessed at once */
     ptx_val plain;              /* predicate: whole, and C is not read */
@@ -18606,7 +18620,7 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     c->at = at;
     factor = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     c->beta = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    c->add = ptx_setp(k, PTX_NE, c->beta, ptx_f32(0));
+    c->reads_c = ptx_setp(k, PTX_NE, c->beta, ptx_f32(0));
     for (side = 0; side < 2; side++) {
         if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
         x = ptxk__matmul_factors(k, f, s, side);
@@ -18636,7 +18650,7 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
         for (e = 0; e < 4; e++)
             c->bias[e] = ptx_ld_if(k, c->inside[e], PTX_F32, ptx_at(x, (int64_t)(4 * e)), ptx_f32(0));
     }
-    if (f->side[0].kind == PTXK_FACTORS_ROW) c->rows = ptxk__matmul_factors(k, f, s, 0);
+    if (f->side[0].kind == PTXK_FACTORS_ROW) c->row_factors = ptxk__matmul_factors(k, f, s, 0);
     c->ldc = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, ldc));
     c->ldd = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, ldd));
     c->c = ptxk__matmul_pointer(k, f, s, offsetof(ptxk_matmul_args, c), offsetof(ptxk_matmul_args, c_stride),
@@ -18652,7 +18666,7 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     y = ptx_cvt(k, PTX_U32, ptx_as(c->c, PTX_U64));
     factor = ptx_mad(k, c->ldc, ptx_u32(f->out_bytes), y);
     y = ptx_or(k, y, factor);
-    y = ptx_selp(k, y, ptx_u32(0), c->add);
+    y = ptx_selp(k, y, ptx_u32(0), c->reads_c);
     x = ptx_or(k, x, y);
     x = ptx_and(k, x, ptx_u32(4 * f->out_bytes - 1));
     x = ptx_uniform(k, x);
@@ -18663,29 +18677,29 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     c->d = ptx_ptr_add(k, c->d, at, f->out_bytes);
 }
 
-/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access. to: their address, where
-   C is not read; else NULL. */
+/* Finishes and stores 4 columns of a row, where row_exists holds. whole: in one access. to: their address,
+   where C is not read; else NULL. */
 static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_columns *c,
-                                   ptx_val row, ptx_val there, const ptx_val sum[4], int whole,
+                                   ptx_val row, ptx_val row_exists, const ptx_val sum[4], int whole,
                                    const ptx_val *to) {
     ptx_val x[4], old[4], words[4], p, at = c->c, factor = ptx_f32(1), inside[4];
     uint32_t e;
-    for (e = 0; e < (whole ? 1u : 4u); e++) inside[e] = ptx_and(k, there, c->inside[e]);
+    for (e = 0; e < (whole ? 1u : 4u); e++) inside[e] = ptx_and(k, row_exists, c->inside[e]);
     if (!to) {
         at = ptx_mul_wide(k, row, c->ldc);
         at = ptx_ptr_add(k, c->c, at, f->out_bytes);
     }
     if (whole && !to) {
-        p = ptx_and(k, inside[0], c->add);
+        p = ptx_and(k, inside[0], c->reads_c);
         ptxk__load_f32_if(k, &p, f->out, 4, ptx_at(at, 0), old);
     }
     for (e = 0; e < 4 && !whole; e++) {
-        p = ptx_and(k, inside[e], c->add);
+        p = ptx_and(k, inside[e], c->reads_c);
         ptxk__load_f32_if(k, &p, f->out, 1, ptx_at(at, (int64_t)(e * f->out_bytes)), &old[e]);
     }
     if (f->side[0].kind == PTXK_FACTORS_ROW) {
-        at = ptx_ptr_add(k, c->rows, row, 4);
-        factor = ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(0));
+        at = ptx_ptr_add(k, c->row_factors, row, 4);
+        factor = ptx_ld_if(k, row_exists, PTX_F32, ptx_at(at, 0), ptx_f32(0));
     }
     for (e = 0; e < 4; e++) {
         x[e] = sum[e];
@@ -18715,24 +18729,24 @@ static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const p
 }
 
 /* Stores 32 rows of a warp, from row `first` of its part on. from: this thread's place in shared memory;
-   down: its row in the matrix. plain: C is not read, and 4 columns are accessed at once. */
+   thread_row: its row in the matrix. plain: C is not read, and 4 columns are accessed at once. */
 static void ptxk__matmul_store_rows(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
-                                    const ptxk__matmul_columns *c, ptx_val from, ptx_val down, uint32_t first,
-                                    int plain) {
+                                    const ptxk__matmul_columns *c, ptx_val from, ptx_val thread_row,
+                                    uint32_t first, int plain) {
     uint32_t pass = 128 / f->side[1].part, unroll = plain ? 4 : 1, u;
     ptx_val i, at, here, to = c->d, x[4], row, p, q;
     i = ptx_for(k, ptx_u32(0), ptx_u32(32), ptx_u32(unroll * pass));
     {
         at = ptx_ptr_add(k, from, i, f->pitch * 4);
-        down = ptx_add(k, down, i);
-        if (first) down = ptx_add(k, down, ptx_u32(first));
+        thread_row = ptx_add(k, thread_row, i);
+        if (first) thread_row = ptx_add(k, thread_row, ptx_u32(first));
         if (plain) {
-            here = ptx_mul_wide(k, down, c->ldd);
+            here = ptx_mul_wide(k, thread_row, c->ldd);
             to = ptx_ptr_add(k, to, here, f->out_bytes);
         }
         for (u = 0; u < unroll; u++) {
             ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(u * pass * f->pitch * 4)), x);
-            row = u ? ptx_add(k, down, ptx_u32(u * pass)) : down;
+            row = u ? ptx_add(k, thread_row, ptx_u32(u * pass)) : thread_row;
             p = ptx_setp(k, PTX_LT, row, s->limit[0]);
             if (!f->side[0].k_major && f->tile != 64) {
                 q = ptx_setp(k, PTX_GE, row, s->skip[0]);
@@ -18758,11 +18772,11 @@ static void ptxk__matmul_store_rows(ptx_kernel *k, const ptxk__matmul *f, const 
 static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t rows = f->side[0].part, columns = f->side[1].part, lanes = columns / 4, first, i, j, h;
     ptxk__matmul_columns c;
-    ptx_val place, to, from, x[2], row, column, at, down;
+    ptx_val place, to, from, x[2], row, column, at, thread_row;
     ptx_bar_sync(k, ptx_imm(0)); /* the stages have been read */
-    down = ptx_div(k, s->warp, ptx_u32(f->across));
-    down = ptx_mad(k, down, ptx_u32(rows), s->first[0]);
-    column = ptx_and(k, s->warp, ptx_u32(f->across - 1));
+    thread_row = ptx_div(k, s->warp, ptx_u32(f->column_warps));
+    thread_row = ptx_mad(k, thread_row, ptx_u32(rows), s->first[0]);
+    column = ptx_and(k, s->warp, ptx_u32(f->column_warps - 1));
     column = ptx_mad(k, column, ptx_u32(columns), s->first[1]);
     at = ptx_and(k, s->lane, ptx_u32(lanes - 1));
     column = ptx_mad(k, at, ptx_u32(4), column);
@@ -18771,7 +18785,7 @@ static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
     from = ptx_ptr_add(k, place, at, 16);
     row = ptx_div(k, s->lane, ptx_u32(lanes));
     from = ptx_ptr_add(k, from, row, f->pitch * 4);
-    down = ptx_add(k, down, row);
+    thread_row = ptx_add(k, thread_row, row);
     row = ptx_shr(k, s->lane, ptx_u32(2));
     to = ptx_ptr_add(k, place, row, f->pitch * 4);
     row = ptx_and(k, s->lane, ptx_u32(3));
@@ -18790,9 +18804,9 @@ static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         ptx_if(k, c.plain);
-        ptxk__matmul_store_rows(k, f, s, &c, from, down, first, 1);
+        ptxk__matmul_store_rows(k, f, s, &c, from, thread_row, first, 1);
         ptx_else(k);
-        ptxk__matmul_store_rows(k, f, s, &c, from, down, first, 0);
+        ptxk__matmul_store_rows(k, f, s, &c, from, thread_row, first, 0);
         ptx_end(k);
     }
 }
@@ -18813,7 +18827,7 @@ static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk
     }
     n = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, k));
     n = ptx_uniform(k, n);
-    s->count = ptxk_div_up(k, n, ptx_u32(PTXK__MATMUL_BLOCK));
+    s->k_blocks = ptxk_div_up(k, n, ptx_u32(PTXK__MATMUL_BLOCK));
     alpha = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     p = ptx_setp(k, PTX_EQ, alpha, ptx_f32(0));
     s->end = ptx_selp(k, ptx_u32(0), n, p);
@@ -18825,12 +18839,12 @@ static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
     ptx_val steps, x;
     steps = ptxk_div_up(k, s->end, ptx_u32(f->depth));
     steps = ptxk_div_up(k, steps, s->parts);
-    if (f->blocks) {
+    if (f->block_factors) {
         steps = ptx_add(k, steps, ptx_u32(1));
         steps = ptx_and(k, steps, ptx_u32(0xfffffffeu));
     }
     steps = ptx_mul(k, steps, ptx_u32(f->depth));
-    x = ptx_mul(k, s->index, steps);
+    x = ptx_mul(k, s->part_index, steps);
     s->begin = ptx_min(k, x, s->end);
     x = ptx_add(k, s->begin, steps);
     s->end = ptx_min(k, x, s->end);
@@ -18889,36 +18903,37 @@ static ptx_val ptxk__matmul_fast_steps(ptx_kernel *k, const ptxk__matmul *f, ptx
     bits = ptx_and(k, bits, ptx_u32(15));
     p = ptx_setp(k, PTX_EQ, bits, ptx_u32(0));
     steps = ptx_sub(k, s->end, s->begin);
-    steps = ptx_div(k, steps, ptx_u32(f->depth * (f->blocks ? 2 : 1)));
-    if (f->blocks) steps = ptx_mul(k, steps, ptx_u32(2));
+    steps = ptx_div(k, steps, ptx_u32(f->depth * (f->block_factors ? 2 : 1)));
+    if (f->block_factors) steps = ptx_mul(k, steps, ptx_u32(2));
     steps = ptx_selp(k, steps, ptx_u32(0), p);
     return ptx_uniform(k, steps);
 }
 
-static void ptxk__matmul_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
-    ptx_val steps, p, x, mine[2];
+static void ptxk__matmul_compute_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val steps, p, x, thread_first[2];
     uint32_t i, j, e, side;
     PTXK__MATMUL_EACH(f, i, j, e) {
         ptx_set(k, s->sum[i][j][e], ptx_f32(0));
         if (f->split) ptx_set(k, s->part[i][j][e], ptxk__matmul_zero(f));
     }
-    for (side = 0; side < 2 && f->blocks; side++) {
-        x = side ? ptx_and(k, s->warp, ptx_u32(f->across - 1)) : ptx_div(k, s->warp, ptx_u32(f->across));
+    for (side = 0; side < 2 && f->block_factors; side++) {
+        x = side ? ptx_and(k, s->warp, ptx_u32(f->column_warps - 1))
+                 : ptx_div(k, s->warp, ptx_u32(f->column_warps));
         x = ptx_mad(k, x, ptx_u32(f->side[side].part), s->first[side]);
-        mine[side] = side ? ptx_and(k, s->lane, ptx_u32(3)) : ptx_shr(k, s->lane, ptx_u32(2));
-        mine[side] = ptx_mad(k, mine[side], ptx_u32(1 + side), x);
+        thread_first[side] = side ? ptx_and(k, s->lane, ptx_u32(3)) : ptx_shr(k, s->lane, ptx_u32(2));
+        thread_first[side] = ptx_mad(k, thread_first[side], ptx_u32(1 + side), x);
     }
     if (f->side[0].gather || f->side[1].gather) {
-        ptxk__matmul_slow_loop(k, f, s, mine, s->begin);
+        ptxk__matmul_slow_loop(k, f, s, thread_first, s->begin);
         return;
     }
     steps = ptxk__matmul_fast_steps(k, f, s);
     p = ptx_setp(k, PTX_NE, steps, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__matmul_fast_loop(k, f, s, mine, steps);
+    ptxk__matmul_fast_loop(k, f, s, thread_first, steps);
     ptx_end(k);
     x = ptx_mad(k, steps, ptx_u32(f->depth), s->begin);
-    ptxk__matmul_slow_loop(k, f, s, mine, x);
+    ptxk__matmul_slow_loop(k, f, s, thread_first, x);
 }
 
 /* Loads the product's rows and columns; returns the number of its tiles. */
@@ -18934,11 +18949,11 @@ static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, pt
 }
 
 /* Computes one tile, or one part of it along k. Blocks of whole tiles come first. */
-static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
-    ptx_val tile = ptx_ctaid_x(k), each, whole, divided, left, x, y, p;
-    each = ptxk__matmul_count_tiles(k, f, s);
+static void ptxk__matmul_compute_tile(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val tile = ptx_ctaid_x(k), product_tiles, whole, divided, divided_index, x, y, p;
+    product_tiles = ptxk__matmul_count_tiles(k, f, s);
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, batch));
-    x = ptx_mul(k, each, x);
+    x = ptx_mul(k, product_tiles, x);
     y = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, sm_count));
     divided = ptx_rem(k, x, y);
     whole = ptx_sub(k, x, divided);
@@ -18949,23 +18964,23 @@ static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
     p = ptx_setp(k, PTX_GE, tile, whole);
     s->parts = ptx_selp(k, s->parts, ptx_u32(1), p);
     x = ptx_sub(k, tile, whole);
-    left = ptx_div(k, x, s->parts);
-    y = ptx_mul(k, left, s->parts);
+    divided_index = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, divided_index, s->parts);
     x = ptx_sub(k, x, y);
-    s->index = ptx_selp(k, x, ptx_u32(0), p);
-    x = ptx_add(k, whole, left);
+    s->part_index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, whole, divided_index);
     tile = ptx_selp(k, x, tile, p);
-    s->batch = ptx_div(k, tile, each);
-    y = ptx_mul(k, s->batch, each);
+    s->batch = ptx_div(k, tile, product_tiles);
+    y = ptx_mul(k, s->batch, product_tiles);
     y = ptx_sub(k, tile, y);
     ptxk__matmul_take_problem(k, f, s);
     ptxk__matmul_take_part(k, f, s);
     ptxk__matmul_locate(k, f, s, y);
-    ptxk__matmul_sums(k, f, s);
+    ptxk__matmul_compute_sums(k, f, s);
     p = ptx_setp(k, PTX_GT, s->parts, ptx_u32(1));
     ptx_if(k, p);
     {
-        p = ptxk__matmul_join(k, f, s, left, divided);
+        p = ptxk__matmul_join(k, f, s, divided_index, divided);
         ptx_guard(k, ptx_inv(p));
         ptx_ret(k);
     }
@@ -18974,7 +18989,7 @@ static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
 }
 
 /* GROUPED: numbers the tiles of all groups consecutively. A block takes every nctaid.x-th, in one walk. */
-static void ptxk__matmul_walk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+static void ptxk__matmul_compute_groups(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val list = ptxk__arg_ptr(k, s->args, offsetof(ptxk_matmul_args, groups)), count, tiles, x, y, p;
     ptx_var tile, group, before; /* before: tiles of the groups before this one */
     count = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, batch));
@@ -19012,7 +19027,7 @@ static void ptxk__matmul_walk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
         x = ptx_sub(k, x, y);
         ptxk__matmul_locate(k, f, s, x);
         ptx_bar_sync(k, ptx_imm(0)); /* the results of the tile before have left shared memory */
-        ptxk__matmul_sums(k, f, s);
+        ptxk__matmul_compute_sums(k, f, s);
         ptxk__matmul_store(k, f, s);
         x = ptx_get(k, tile);
         y = ptx_nctaid_x(k);
@@ -19032,22 +19047,22 @@ static void ptxk__matmul_emit(ptx_module *m, const char *site, const ptxk__matmu
     s.tid = ptx_tid_x(k);
     s.lane = ptx_and(k, s.tid, ptx_u32(31));
     s.warp = ptx_shr(k, s.tid, ptx_u32(5));
-    for (i = 0; i < 2; i++) ptxk__matmul_places(k, f, &s, i);
+    for (i = 0; i < 2; i++) ptxk__matmul_init_addresses(k, f, &s, i);
     PTXK__MATMUL_EACH(f, i, j, e) {
         s.sum[i][j][e] = ptx_var_new(k, ptx_f32(0));
         if (f->split) s.part[i][j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
     }
     if (f->grouped)
-        ptxk__matmul_walk(k, f, &s);
+        ptxk__matmul_compute_groups(k, f, &s);
     else
-        ptxk__matmul_one(k, f, &s);
+        ptxk__matmul_compute_tile(k, f, &s);
     ptx_ret(k);
 }
 
 /* -- matmul: warpgroups, code -- */
 
 /* The state of a thread, and of its unit of work. */
-typedef struct ptxk__dense_state {
+typedef struct ptxk__tma_state {
     ptxk__matmul_state m;               /* args, problem, batch, limits: what the code of results shares */
     ptx_val maps[4];                    /* of A, B, C, D */
     ptx_val thread, group, lane, warp;  /* of its warpgroup, which is `group` */
@@ -19055,17 +19070,17 @@ typedef struct ptxk__dense_state {
     ptx_val flag;                       /* a word for each consumer group */
     ptx_val rank, cluster;              /* this block's rank in the cluster; blocks of it */
     ptx_val rows, columns;              /* of a product: rows of clusters' tiles, columns of tiles */
-    ptx_val each;                       /* cluster tiles of a product */
+    ptx_val product_tiles;              /* cluster tiles of a product */
     ptx_val whole, divided, parts, units, steps;
-    ptx_var phases;                     /* bit i: parity of stage i; units begin with stage 0 */
-    ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
-    ptx_val index;
-    ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
-    ptx_var part[16][4];      /* with split: of a stage */
-    ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back; /* predicate: the thread hands stages back; empty[0] to arrive at */
-    ptx_val matrix[2];        /* lower halves of descriptors: the group's A and B in stage 0 */
-} ptxk__dense_state;
+    ptx_var phases;                              /* bit i: parity of stage i; units begin with stage 0 */
+    ptx_val first[2], begin, end, divided_index; /* of the unit; divided_index: among the divided ones */
+    ptx_val part_index;
+    ptx_var sum[2][32][4];      /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];        /* with split: of a stage */
+    ptx_var writes, c_parity;   /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val releases, empty_at; /* predicate: the thread releases stages; empty[0], to arrive at */
+    ptx_val descriptor[2];      /* lower halves of descriptors: the group's A and B in stage 0 */
+} ptxk__tma_state;
 
 static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) {
     ptx_val p;
@@ -19076,32 +19091,32 @@ static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) 
 }
 
 /* The parity of the next phase of a stage: bit `stage` of s->phases. */
-static ptx_val ptxk__dense_parity(ptx_kernel *k, const ptxk__dense_state *s, ptx_val stage) {
+static ptx_val ptxk__tma_parity(ptx_kernel *k, const ptxk__tma_state *s, ptx_val stage) {
     ptx_val x = ptx_get(k, s->phases);
     x = ptx_shr(k, x, stage);
     x = ptx_and(k, x, ptx_u32(1));
     return ptx_as(x, PTX_U32);
 }
 
-static void ptxk__dense_turn_phase(ptx_kernel *k, ptxk__dense_state *s, ptx_val bits) {
+static void ptxk__tma_flip_phases(ptx_kernel *k, ptxk__tma_state *s, ptx_val bits) {
     ptx_val x = ptx_get(k, s->phases);
     x = ptx_xor(k, x, bits);
     ptx_set(k, s->phases, ptx_as(x, PTX_U32));
 }
 
-/* Computes the numbers of units as ptxk__dense_count does. */
-static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+/* Computes the numbers of units as ptxk__tma_count_units does. */
+static void ptxk__tma_compute_units(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
     ptx_val x, y, p, total, workers;
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, m));
     s->m.limit[0] = ptx_uniform(k, x);
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, n));
     s->m.limit[1] = ptx_uniform(k, x);
-    x = ptxk_div_up(k, s->m.limit[0], ptx_u32(PTXK__DENSE_ROWS));
+    x = ptxk_div_up(k, s->m.limit[0], ptx_u32(PTXK__TMA_ROWS));
     s->rows = ptxk_div_up(k, x, s->cluster);
     s->columns = ptxk_div_up(k, s->m.limit[1], ptx_u32(d->columns));
-    s->each = ptx_mul(k, s->rows, s->columns);
+    s->product_tiles = ptx_mul(k, s->rows, s->columns);
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, batch));
-    total = ptx_mul(k, s->each, x);
+    total = ptx_mul(k, s->product_tiles, x);
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, sm_count));
     workers = ptx_div(k, x, s->cluster);
     s->divided = ptx_rem(k, total, workers);
@@ -19110,9 +19125,9 @@ static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__d
     s->steps = ptxk_div_up(k, x, ptx_u32(d->depth));
     x = ptx_max(k, s->divided, ptx_u32(1));
     y = ptx_div(k, workers, x);
-    y = ptx_min(k, y, ptx_u32(PTXK__DENSE_PARTS));
+    y = ptx_min(k, y, ptx_u32(PTXK__TMA_PARTS));
     x = ptx_div(k, s->steps, ptx_u32(3)); /* integer square root, at least 1 */
-    x = ptx_min(k, x, ptx_u32(PTXK__DENSE_PARTS * PTXK__DENSE_PARTS));
+    x = ptx_min(k, x, ptx_u32(PTXK__TMA_PARTS * PTXK__TMA_PARTS));
     x = ptx_cvt(k, PTX_F32, x);
     x = ptx_op1_(k, PTX__AT, PTX_SQRT, PTX_RN, x);
     x = ptx_cvt(k, PTX_U32, x);
@@ -19129,53 +19144,53 @@ static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__d
 
 /* Sets a unit's tile and its steps along k. Consecutive units are in a band of rows of tiles, column after
    column. */
-static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val unit) {
-    ptx_val p, x, y, band, high, tile;
+static void ptxk__tma_locate_unit(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s, ptx_val unit) {
+    ptx_val p, x, y, band, height, tile;
     p = ptx_setp(k, PTX_GE, unit, s->whole);
     x = ptx_sub(k, unit, s->whole);
-    s->left = ptx_div(k, x, s->parts);
-    y = ptx_mul(k, s->left, s->parts);
+    s->divided_index = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, s->divided_index, s->parts);
     x = ptx_sub(k, x, y);
-    s->index = ptx_selp(k, x, ptx_u32(0), p);
-    x = ptx_add(k, s->whole, s->left);
+    s->part_index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, s->whole, s->divided_index);
     tile = ptx_selp(k, x, unit, p);
     x = ptxk_div_up(k, s->steps, s->parts);
-    y = ptx_mul(k, s->index, x);
+    y = ptx_mul(k, s->part_index, x);
     s->begin = y;
     y = ptx_add(k, y, x);
     y = ptx_min(k, y, s->steps);
     s->end = ptx_selp(k, y, s->steps, p);
     s->m.parts = ptx_selp(k, s->parts, ptx_u32(1), p);
-    s->m.batch = ptx_div(k, tile, s->each);
-    y = ptx_mul(k, s->m.batch, s->each);
+    s->m.batch = ptx_div(k, tile, s->product_tiles);
+    y = ptx_mul(k, s->m.batch, s->product_tiles);
     tile = ptx_sub(k, tile, y);
-    high = ptx_div(k, ptx_u32(PTXK__DENSE_BAND), s->cluster);
-    x = ptx_mul(k, s->columns, high);
+    height = ptx_div(k, ptx_u32(PTXK__TMA_BAND), s->cluster);
+    x = ptx_mul(k, s->columns, height);
     band = ptx_div(k, tile, x);
     y = ptx_mul(k, band, x);
     tile = ptx_sub(k, tile, y);
-    band = ptx_mul(k, band, high);
+    band = ptx_mul(k, band, height);
     x = ptx_sub(k, s->rows, band);
-    high = ptx_min(k, x, high);
-    x = ptx_div(k, tile, high);
-    y = ptx_mul(k, x, high);
+    height = ptx_min(k, x, height);
+    x = ptx_div(k, tile, height);
+    y = ptx_mul(k, x, height);
     y = ptx_sub(k, tile, y);
     y = ptx_add(k, band, y);
     y = ptx_mad(k, y, s->cluster, s->rank);
-    s->first[0] = ptx_mul(k, y, ptx_u32(PTXK__DENSE_ROWS));
+    s->first[0] = ptx_mul(k, y, ptx_u32(PTXK__TMA_ROWS));
     s->first[1] = ptx_mul(k, x, ptx_u32(d->columns));
 }
 
 /* The index in a map's batch dimension; 0 where all products share the matrix. */
-static ptx_val ptxk__dense_batch(ptx_kernel *k, const ptxk__dense_state *s, size_t stride) {
+static ptx_val ptxk__tma_batch_index(ptx_kernel *k, const ptxk__tma_state *s, size_t stride) {
     ptx_val x = ptx_ld(k, PTX_U64, ptx_at(s->m.args, (int64_t)stride)), p;
     p = ptx_setp(k, PTX_NE, x, ptx_u64(0));
     return ptx_selp(k, s->m.batch, ptx_u32(0), p);
 }
 
 /* Copies a box by a map to shared memory of the blocks of `mask`. */
-static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, ptx_val y, ptx_val z,
-                             ptx_val barrier, const ptx_val *mask) {
+static void ptxk__tma_copy_box(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, ptx_val y, ptx_val z,
+                               ptx_val barrier, const ptx_val *mask) {
     ptx_val o[7];
     o[0] = to, o[1] = map, o[2] = x, o[3] = y, o[4] = z, o[5] = barrier;
     if (mask) o[6] = *mask;
@@ -19183,7 +19198,7 @@ static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, 
 }
 
 /* The copying thread: copies all steps of all units of its cluster. */
-static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+static void ptxk__warpgroup_produce(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
     const ptxk__matmul *f = d->f;
     ptx_var unit, step;
     ptx_val x, y, p, at, barrier, along, z[2], mask, half, stage, base;
@@ -19197,9 +19212,9 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         x = ptx_get(k, unit);
         p = ptx_setp(k, PTX_LT, x, s->units);
         ptx_while(k, p);
-        ptxk__dense_take(k, d, s, x);
-        z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
-        z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+        ptxk__tma_locate_unit(k, d, s, x);
+        z[0] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, a_stride));
+        z[1] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, b_stride));
         step = ptx_var_new(k, s->begin);
         ptx_loop(k);
         {
@@ -19209,17 +19224,17 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
             along = ptx_mul(k, x, ptx_u32(d->depth));
             stage = ptx_sub(k, x, s->begin);
             stage = ptx_rem(k, stage, ptx_u32(d->stages));
-            y = ptxk__dense_parity(k, s, stage);
+            y = ptxk__tma_parity(k, s, stage);
             y = ptx_xor(k, y, ptx_u32(1));
             barrier = ptx_ptr_add(k, s->empty, stage, 8);
             ptxk__mbarrier_wait(k, barrier, ptx_as(y, PTX_U32));
             y = ptx_shl(k, ptx_u32(1), stage);
-            ptxk__dense_turn_phase(k, s, y);
+            ptxk__tma_flip_phases(k, s, y);
             barrier = ptx_ptr_add(k, s->full, stage, 8);
             ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
             base = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
             for (side = 0; side < 2; side++) {
-                uint32_t span = side ? d->columns / 2 : PTXK__DENSE_ROWS, bytes = span * 128;
+                uint32_t span = side ? d->columns / 2 : PTXK__TMA_ROWS, bytes = span * 128;
                 ptx_var which;
                 at = base;
                 half = s->first[side];
@@ -19233,13 +19248,13 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
                     half = ptx_mad(k, y, ptx_u32(span), half);
                 }
                 if (f->side[side].k_major) {
-                    ptxk__dense_copy(k, at, s->maps[side], along, half, z[side], barrier,
-                                     side ? &mask : NULL);
+                    ptxk__tma_copy_box(k, at, s->maps[side], along, half, z[side], barrier,
+                                       side ? &mask : NULL);
                 } else {
                     for (i = 0; i < span / 64; i++) {
                         y = i ? ptx_add(k, half, ptx_u32(64 * i)) : half;
-                        ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * PTXK__DENSE_BOX)), s->maps[side], y,
-                                         along, z[side], barrier, side ? &mask : NULL);
+                        ptxk__tma_copy_box(k, ptx_off(at, (int64_t)(i * PTXK__WARPGROUP_BOX)), s->maps[side],
+                                           y, along, z[side], barrier, side ? &mask : NULL);
                     }
                 }
                 if (side) {
@@ -19264,12 +19279,12 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
 /* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
    half has the address and, of matrices with k across, the offset from 64 of m or n to the next, in 16 bytes.
    */
-#define PTXK__DENSE_DESCRIPTOR 0x40000040u
-#define PTXK__DENSE_LEADING(f, side) ((f)->side[side].k_major ? 1u << 16 : PTXK__DENSE_BOX / 16 << 16)
+#define PTXK__WARPGROUP_DESCRIPTOR 0x40000040u
+#define PTXK__WARPGROUP_LEADING(f, side) ((f)->side[side].k_major ? 1u << 16 : PTXK__WARPGROUP_BOX / 16 << 16)
 
 /* Adds the products of a stage to the sums. more: whether the sums hold something. */
-static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, uint32_t stage,
-                                 ptx_val more, ptx_val always) {
+static void ptxk__warpgroup_multiply(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s, uint32_t stage,
+                                     ptx_val more, ptx_val always) {
     const ptxk__matmul *f = d->f;
     ptx_op_id op = f->type[0] == PTX_S8 ? PTX_WGMMA_S32 : PTX_WGMMA_F32;
     ptx_val x[2], o[7];
@@ -19277,12 +19292,12 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
     ptx_op0(k, PTX_WGMMA_FENCE,
             0);               /* products of one shape need none, but ptxas inserts one */
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
-        for (h = 0; h < d->heights; h++) {
+        for (h = 0; h < d->row_blocks; h++) {
             for (side = 0; side < 2; side++) {
                 uint32_t along = stage * d->stage_bytes / 16 + i * (f->side[side].k_major ? 2 : 128)
-                                 + (side ? 0 : h * PTXK__DENSE_BOX / 16);
-                x[0] = along ? ptx_add(k, s->matrix[side], ptx_u32(along)) : s->matrix[side];
-                x[1] = ptx_u32(PTXK__DENSE_DESCRIPTOR);
+                                 + (side ? 0 : h * PTXK__WARPGROUP_BOX / 16);
+                x[0] = along ? ptx_add(k, s->descriptor[side], ptx_u32(along)) : s->descriptor[side];
+                x[1] = ptx_u32(PTXK__WARPGROUP_DESCRIPTOR);
                 o[side] = ptx_pack(k, PTX_B64, 2, x);
                 o[side] = ptx_as(o[side], PTX_U64);
                 o[5 + side] = ptx_imm(!f->side[side].k_major);
@@ -19297,25 +19312,26 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
 }
 
 /* A barrier of the threads of this consumer group. */
-static void ptxk__dense_meet(ptx_kernel *k, const ptxk__dense_state *s) {
+static void ptxk__warpgroup_barrier(ptx_kernel *k, const ptxk__tma_state *s) {
     ptx_val x = ptx_add(k, s->group, ptx_u32(1));
     ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
 }
 
-/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: its mbarrier. */
-static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx_val back, const ptx_val *p) {
-    ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
-    ptx_guard(k, both);
-    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
+/* Releases a stage to the copying threads of the cluster: thread i to block i. barrier: its mbarrier. */
+static void ptxk__warpgroup_release_stage(ptx_kernel *k, const ptxk__tma_state *s, ptx_val barrier,
+                                          const ptx_val *p) {
+    ptx_val releases = p ? ptx_and(k, *p, s->releases) : s->releases;
+    ptx_guard(k, releases);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
 }
 
 /* With split: computes the sums of a unit. While one group adds the sums of a stage, the other multiplies. */
-static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
-                                   ptx_val always) {
+static void ptxk__warpgroup_compute_split_sums(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s,
+                                               ptx_val always) {
     const ptxk__matmul *f = d->f;
-    const int own[2] = {f->side[0].kind >= PTXK_FACTORS_BLOCK, f->side[1].kind >= PTXK_FACTORS_BLOCK};
+    const int has_factors[2] = {f->side[0].kind >= PTXK_FACTORS_BLOCK, f->side[1].kind >= PTXK_FACTORS_BLOCK};
     ptx_var step = ptx_var_new(k, s->begin);
-    ptx_val x, y, p, never, at[2], count, hop[3], first[2], factor[2][32], sum, one;
+    ptx_val x, y, p, never, at[2], count, stride[3], first[2], factor[2][32], sum, one;
     uint32_t u, j, e, side, rows[2], i;
     never = ptx_setp(k, PTX_LT, s->units, ptx_u32(0));
     for (j = 0; j < d->columns / 8; j++)
@@ -19324,9 +19340,9 @@ static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__de
     rows[1] = f->side[1].kind == PTXK_FACTORS_BLOCK ? d->columns / 4 : 1;
     count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
     count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
-    for (i = 0; i < 3; i++) hop[i] = ptx_mul_wide(k, count, ptx_u32(i == 0 ? 32 : i == 1 ? 4 : 28));
+    for (i = 0; i < 3; i++) stride[i] = ptx_mul_wide(k, count, ptx_u32(i == 0 ? 32 : i == 1 ? 4 : 28));
     for (side = 0; side < 2; side++) {
-        if (!own[side]) continue;
+        if (!has_factors[side]) continue;
         at[side] = ptxk__matmul_factors(k, f, &s->m, side);
         if (f->side[side].kind == PTXK_FACTORS_SQUARE) {
             x = ptx_div(k, s->first[side], ptx_u32(PTXK__MATMUL_BLOCK));
@@ -19349,7 +19365,7 @@ static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__de
         p = ptx_setp(k, PTX_LT, x, s->end);
         ptx_while(k, p);
         for (side = 0; side < 2; side++) {
-            if (!own[side]) continue;
+            if (!has_factors[side]) continue;
             one = ptx_ptr_add(k, at[side], x, 4);
             for (i = 0; i < rows[side]; i++) {
                 uint32_t row = side ? i / 2 * 8 + i % 2 : 8 * i;
@@ -19360,42 +19376,44 @@ static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__de
                 p = ptx_setp(k, PTX_LT, y,
                              s->m.limit[side]); /* a cluster may have a tile past the last row */
                 factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(one, 0), ptx_f32(0));
-                if (i + 1 < rows[side]) one = ptx_ptr_add(k, one, hop[side + i % 2], 1);
+                if (i + 1 < rows[side]) one = ptx_ptr_add(k, one, stride[side + i % 2], 1);
             }
         }
-        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        y = ptxk__tma_parity(k, s, ptx_u32(u));
         ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
-        ptxk__dense_multiply(k, d, s, u, never, always);
+        ptxk__warpgroup_multiply(k, d, s, u, never, always);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * u)), NULL);
+        ptxk__warpgroup_release_stage(k, s, ptx_off(s->empty_at, (int64_t)(8 * u)), NULL);
         for (j = 0; j < d->columns / 8; j++) {
             for (e = 0; e < 4; e++) {
                 y = ptx_get(k, s->part[j][e]);
                 if (f->type[0] == PTX_S8) y = ptx_cvt(k, PTX_F32, y);
                 sum = ptx_get(k, s->sum[0][j][e]);
-                if (own[0]) one = factor[0][rows[0] > 1 ? e / 2 : 0];
-                if (own[1]) {
+                if (has_factors[0]) one = factor[0][rows[0] > 1 ? e / 2 : 0];
+                if (has_factors[1]) {
                     p = factor[1][rows[1] > 1 ? 2 * j + e % 2 : 0];
-                    one = own[0] ? ptx_op2(k, PTX_MUL, PTX_RN, one, p) : p;
+                    one = has_factors[0] ? ptx_op2(k, PTX_MUL, PTX_RN, one, p) : p;
                 }
-                sum = own[0] || own[1] ? ptx_fma(k, y, one, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, y);
+                sum = has_factors[0] || has_factors[1] ? ptx_fma(k, y, one, sum)
+                                                       : ptx_op2(k, PTX_ADD, PTX_RN, sum, y);
                 ptx_set(k, s->sum[0][j][e], sum);
             }
         }
         x = ptx_add(k, x, ptx_u32(1));
         ptx_set(k, step, x);
     }
-    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1));
+    ptxk__tma_flip_phases(k, s, ptx_u32((1u << d->stages) - 1));
     ptx_end(k);
     x = ptx_sub(k, s->end, s->begin);
     x = ptx_rem(k, x, ptx_u32(d->stages));
     x = ptx_shl(k, ptx_u32(1), x);
     x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
-    ptxk__dense_turn_phase(k, s, x);
+    ptxk__tma_flip_phases(k, s, x);
 }
 
 /* Computes the sums of a unit. The products of a stage run while the next one is waited for. */
-static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val always) {
+static void ptxk__warpgroup_compute_sums(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s,
+                                         ptx_val always) {
     ptx_var step = ptx_var_new(k, s->begin);
     ptx_val x, y, p, more;
     uint32_t u;
@@ -19405,16 +19423,16 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
         p = ptx_setp(k, PTX_LT, x, s->end);
         ptx_while(k, p);
         more = u ? always : ptx_setp(k, PTX_NE, x, s->begin);
-        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        y = ptxk__tma_parity(k, s, ptx_u32(u));
         ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
-        ptxk__dense_multiply(k, d, s, u, more, always);
+        ptxk__warpgroup_multiply(k, d, s, u, more, always);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1)); /* the products of the stage before are done */
-        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * (u ? u - 1 : d->stages - 1))),
-                              u ? NULL : &more);
+        ptxk__warpgroup_release_stage(k, s, ptx_off(s->empty_at, (int64_t)(8 * (u ? u - 1 : d->stages - 1))),
+                                      u ? NULL : &more);
         x = ptx_add(k, x, ptx_u32(1));
         ptx_set(k, step, x);
     }
-    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1)); /* of all stages, after a whole round */
+    ptxk__tma_flip_phases(k, s, ptx_u32((1u << d->stages) - 1)); /* of all stages, after a whole round */
     ptx_end(k);
     if (d->alternate) {
         x = ptx_xor(k, s->group, ptx_u32(1));
@@ -19429,42 +19447,42 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
     y = ptx_sub(k, x, ptx_u32(1));
     y = ptx_rem(k, y, ptx_u32(d->stages));
-    y = ptx_ptr_add(k, s->back, y, 8);
-    ptxk__dense_hand_back(k, s, y, &p);
+    y = ptx_ptr_add(k, s->empty_at, y, 8);
+    ptxk__warpgroup_release_stage(k, s, y, &p);
     x = ptx_rem(k, x, ptx_u32(d->stages)); /* stages of the last round */
     x = ptx_shl(k, ptx_u32(1), x);
     x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
-    ptxk__dense_turn_phase(k, s, x);
+    ptxk__tma_flip_phases(k, s, x);
 }
 
-#define PTXK__DENSE_EACH(d, h, j, e)                                                                         \
-    for (h = 0; h < (d)->heights; h++)                                                                       \
+#define PTXK__WARPGROUP_EACH(d, h, j, e)                                                                     \
+    for (h = 0; h < (d)->row_blocks; h++)                                                                    \
         for (j = 0; j < (d)->columns / 8; j++)                                                               \
             for (e = 0; e < 4; e++)
 
-static ptx_val ptxk__dense_zero(const ptxk__dense *d) {
+static ptx_val ptxk__warpgroup_zero(const ptxk__tma *d) {
     return d->split ? ptx_f32(0) : ptxk__matmul_zero(d->f);
 }
 
 /* A sum as f32. s8 without split: the integer register holds the bits of the f32 number. */
-static ptx_val ptxk__dense_get(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
-                               uint32_t j, uint32_t e) {
+static ptx_val ptxk__warpgroup_get_sum(ptx_kernel *k, const ptxk__tma *d, const ptxk__tma_state *s,
+                                       uint32_t h, uint32_t j, uint32_t e) {
     ptx_val x = ptx_get(k, s->sum[h][j][e]);
     return d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_F32) : x;
 }
 
-static void ptxk__dense_set(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
-                            uint32_t j, uint32_t e, ptx_val x) {
+static void ptxk__warpgroup_set_sum(ptx_kernel *k, const ptxk__tma *d, const ptxk__tma_state *s, uint32_t h,
+                                    uint32_t j, uint32_t e, ptx_val x) {
     ptx_set(k, s->sum[h][j][e], d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_S32) : x);
 }
 
 /* Stores the sums of this part. In the consumer group that finishes the tile last, adds those of all parts,
    in their order. Returns whether this is that group. */
-static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
-    uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->heights * 64 * d->columns * 4;
+static ptx_val ptxk__warpgroup_join(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
+    uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->row_blocks * 64 * d->columns * 4;
     ptx_val at, here, slot, counter, x, y, p, last, v[4], flag;
     ptx_var part;
-    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    slot = ptx_mad(k, s->divided_index, s->cluster, s->rank);
     if (groups > 1) slot = ptx_mad(k, slot, ptx_u32(2), s->group);
     at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
     counter = ptx_ptr_add(k, at, slot, 4);
@@ -19476,15 +19494,16 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     x = ptx_mul_wide(k, x, ptx_u32(record));
     at = ptx_ptr_add(k, at, x, 1);
     at = ptx_ptr_add(k, at, s->thread, 16);
-    x = ptx_mul_wide(k, s->index, ptx_u32(record));
+    x = ptx_mul_wide(k, s->part_index, ptx_u32(record));
     here = ptx_ptr_add(k, at, x, 1);
-    for (h = 0; h < d->heights; h++) {
+    for (h = 0; h < d->row_blocks; h++) {
         for (j = 0; j < d->columns / 8; j++) {
-            for (e = 0; e < 4; e++) v[e] = ptxk__dense_get(k, d, s, h, j, e), v[e] = ptx_as(v[e], PTX_B32);
+            for (e = 0; e < 4; e++)
+                v[e] = ptxk__warpgroup_get_sum(k, d, s, h, j, e), v[e] = ptx_as(v[e], PTX_B32);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
         }
     }
-    ptxk__dense_meet(k, s);
+    ptxk__warpgroup_barrier(k, s);
     flag = ptx_ptr_add(k, s->flag, s->group, 4);
     y = ptx_sub(k, s->parts, ptx_u32(1));
     p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
@@ -19492,13 +19511,13 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), y);
     ptx_st(k, PTX_U32, ptx_at(flag, 0), x);
     ptx_end(k);
-    ptxk__dense_meet(k, s);
+    ptxk__warpgroup_barrier(k, s);
     x = ptx_ld(k, PTX_U32, ptx_at(flag, 0));
     x = ptx_warpgroup_uniform(k, x);
     last = ptx_setp(k, PTX_EQ, x, y);
     ptx_if(k, last);
     {
-        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+        PTXK__WARPGROUP_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__warpgroup_zero(d));
         part = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
@@ -19507,13 +19526,13 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
             ptx_while(k, p);
             here = ptx_mul_wide(k, x, ptx_u32(record));
             here = ptx_ptr_add(k, at, here, 1);
-            for (h = 0; h < d->heights; h++) {
+            for (h = 0; h < d->row_blocks; h++) {
                 for (j = 0; j < d->columns / 8; j++) {
                     ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
                     for (e = 0; e < 4; e++) {
-                        y = ptxk__dense_get(k, d, s, h, j, e);
+                        y = ptxk__warpgroup_get_sum(k, d, s, h, j, e);
                         y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
-                        ptxk__dense_set(k, d, s, h, j, e, y);
+                        ptxk__warpgroup_set_sum(k, d, s, h, j, e, y);
                     }
                 }
             }
@@ -19527,24 +19546,24 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
 }
 
 /* What all results of a thread need. */
-typedef struct ptxk__dense_output {
-    ptx_val factor, beta, add; /* alpha and the factors of whole tensors; add: predicate, C is read */
-    ptx_val row[2][2], column; /* factors of the thread's rows; u32: its first column of the tile */
-    ptx_val z[2];              /* indices along the batch's dimension, of C and of D */
-    ptx_val lead;              /* predicate: the thread that copies the group's boxes */
-    ptx_val boxes, loaded;     /* the group's boxes in shared memory, and their mbarriers */
-    ptx_val at[4]; /* in box 0, of 16 columns each (f16, bf16) or 8 columns (f32) */
-    ptx_val odd;   /* f32: predicate: the thread's row g is odd */
-    ptx_val bias, factors; /* addresses, of the thread's first column */
-} ptxk__dense_output;
+typedef struct ptxk__warpgroup_output {
+    ptx_val factor, beta, reads_c;    /* alpha and the factors of whole tensors; reads_c: predicate */
+    ptx_val row_factor[2][2], column; /* factors of the thread's rows; u32: its first column of the tile */
+    ptx_val z[2];                     /* indices along the batch's dimension, of C and of D */
+    ptx_val is_leader;                /* predicate: the thread that copies the group's boxes */
+    ptx_val boxes, loaded;            /* the group's boxes in shared memory, and their mbarriers */
+    ptx_val at[4];                    /* in box 0, of 16 columns each (f16, bf16) or 8 columns (f32) */
+    ptx_val odd;                      /* f32: predicate: the thread's row g is odd */
+    ptx_val bias, column_factors;     /* addresses, of the thread's first column */
+} ptxk__warpgroup_output;
 
 /* Loads the f32 numbers of the thread's columns of a box; 0 past the last column. */
-static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s,
-                                const ptxk__dense_output *o, ptx_val from, uint32_t first,
-                                ptx_val out[8][2]) {
+static void ptxk__warpgroup_load_columns(ptx_kernel *k, const ptxk__tma *d, const ptxk__tma_state *s,
+                                         const ptxk__warpgroup_output *o, ptx_val from, uint32_t first,
+                                         ptx_val out[8][2]) {
     uint32_t j, e;
     ptx_val x, p;
-    for (j = 0; j < d->box / 8; j++) {
+    for (j = 0; j < d->box_columns / 8; j++) {
         for (e = 0; e < 2; e++) {
             x = ptx_add(k, o->column, ptx_u32(first + 8 * j + e));
             p = ptx_setp(k, PTX_LT, x, s->m.limit[1]);
@@ -19554,18 +19573,18 @@ static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk_
     }
 }
 
-static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
-                                     ptxk__dense_output *o) {
+static void ptxk__warpgroup_begin_output(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s,
+                                         ptxk__warpgroup_output *o) {
     const ptxk__matmul *f = d->f;
     ptx_val x, y, p, row;
     uint32_t side, h, e;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
-    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->reads_c = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
+    o->z[0] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
-    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
-    x = ptx_mul(k, s->group, ptx_u32(2 * PTXK__DENSE_BOX));
+    o->is_leader = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    x = ptx_mul(k, s->group, ptx_u32(2 * PTXK__WARPGROUP_BOX));
     x = ptx_add(k, x, ptx_u32(d->stages * d->stage_bytes));
     o->boxes = ptx_ptr_add(k, s->m.shared, x, 1);
     o->loaded = ptx_ptr_add(k, s->loaded, s->group, 16);
@@ -19579,7 +19598,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
     }
     if (f->side[1].kind == PTXK_FACTORS_ROW) {
         x = ptxk__matmul_factors(k, f, &s->m, 1);
-        o->factors = ptx_ptr_add(k, x, o->column, 4);
+        o->column_factors = ptx_ptr_add(k, x, o->column, 4);
     }
     if (f->flags & PTXK_MATMUL_BIAS) {
         x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
@@ -19592,11 +19611,11 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
         if (!d->alternate) row = ptx_mad(k, s->group, ptx_u32(64), row);
         y = ptxk__matmul_factors(k, f, &s->m, 0);
         y = ptx_ptr_add(k, y, row, 4);
-        for (h = 0; h < d->heights; h++) {
+        for (h = 0; h < d->row_blocks; h++) {
             for (e = 0; e < 2; e++) {
                 x = ptx_add(k, row, ptx_u32(64 * h + 8 * e));
                 p = ptx_setp(k, PTX_LT, x, s->m.limit[0]);
-                o->row[h][e] =
+                o->row_factor[h][e] =
                     ptx_ld_if(k, p, PTX_F32, ptx_at(y, (int64_t)(4 * (64 * h + 8 * e))), ptx_f32(0));
             }
         }
@@ -19608,7 +19627,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
         y = ptx_and(k, s->lane, ptx_u32(7));
         x = ptx_xor(k, x, y);
         x = ptx_mul(k, ptx_as(x, PTX_U32), ptx_u32(16));
-    } else { /* row g, 8 bytes of column 2 t; see ptxk__dense_exchange for odd rows */
+    } else { /* row g, 8 bytes of column 2 t; see ptxk__warpgroup_access_box for odd rows */
         row = ptx_shr(k, s->lane, ptx_u32(2));
         x = ptx_bfe(k, s->lane, ptx_u32(1), ptx_u32(1));
         x = ptx_xor(k, x, row);
@@ -19631,10 +19650,10 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
 
 /* Loads (C) or stores a thread's values of box `which` of the group: x[8-column tile][0, 1: row g; 2, 3: row
    g + 8]. */
-static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_output *o,
-                                 uint32_t which, ptx_val x[8][4], int load) {
+static void ptxk__warpgroup_access_box(ptx_kernel *k, const ptxk__tma *d, const ptxk__warpgroup_output *o,
+                                       uint32_t which, ptx_val x[8][4], int load) {
     const ptxk__matmul *f = d->f;
-    int64_t off = (int64_t)(which * PTXK__DENSE_BOX);
+    int64_t off = (int64_t)(which * PTXK__WARPGROUP_BOX);
     uint32_t j, e, r;
     ptx_val words[5], v[2], swapped[8][4];
     if (f->out_bytes == 2) {
@@ -19669,99 +19688,101 @@ static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk
 }
 
 /* Copies a box of C to shared memory: the leading thread does, when its copies to D have read their boxes. */
-static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const ptxk__dense_output *o,
-                              ptx_val x, ptx_val y, uint32_t which) {
-    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
+static void ptxk__warpgroup_fetch_c(ptx_kernel *k, const ptxk__tma_state *s, const ptxk__warpgroup_output *o,
+                                    ptx_val x, ptx_val y, uint32_t which) {
+    ptx_val p = ptx_and(k, o->is_leader, o->reads_c), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
     ptx_if(k, p);
     ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
-    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__DENSE_BOX));
-    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)(which * PTXK__DENSE_BOX)), s->maps[2], x, y, o->z[0],
-                     barrier, NULL);
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__WARPGROUP_BOX));
+    ptxk__tma_copy_box(k, ptx_off(o->boxes, (int64_t)(which * PTXK__WARPGROUP_BOX)), s->maps[2], x, y,
+                       o->z[0], barrier, NULL);
     ptx_end(k);
 }
 
 /* Finishes and stores the results of a unit, one box after the other. */
-static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+static void ptxk__warpgroup_store(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_output o;
-    ptx_val x[8][4], old[8][4], bias[8][2], factors[8][2], y, q, at[5], down, right;
-    uint32_t across = d->columns / d->box, boxes = d->heights * across, b, j, e;
-    ptxk__dense_begin_output(k, d, s, &o);
-    down = d->alternate ? s->first[0] : ptx_mad(k, s->group, ptx_u32(64), s->first[0]);
-    ptxk__dense_fetch(k, s, &o, s->first[1], down, 0);
+    ptxk__warpgroup_output o;
+    ptx_val x[8][4], old[8][4], bias[8][2], factors[8][2], y, q, at[5], first_row, next_column;
+    uint32_t row_boxes = d->columns / d->box_columns, boxes = d->row_blocks * row_boxes, b, j, e;
+    ptxk__warpgroup_begin_output(k, d, s, &o);
+    first_row = d->alternate ? s->first[0] : ptx_mad(k, s->group, ptx_u32(64), s->first[0]);
+    ptxk__warpgroup_fetch_c(k, s, &o, s->first[1], first_row, 0);
     for (b = 0; b < boxes; b++) {
-        uint32_t h = b / across, first = b % across * d->box;
-        if (f->side[1].kind == PTXK_FACTORS_ROW) ptxk__dense_columns(k, d, s, &o, o.factors, first, factors);
-        if (f->flags & PTXK_MATMUL_BIAS) ptxk__dense_columns(k, d, s, &o, o.bias, first, bias);
+        uint32_t h = b / row_boxes, first = b % row_boxes * d->box_columns;
+        if (f->side[1].kind == PTXK_FACTORS_ROW)
+            ptxk__warpgroup_load_columns(k, d, s, &o, o.column_factors, first, factors);
+        if (f->flags & PTXK_MATMUL_BIAS) ptxk__warpgroup_load_columns(k, d, s, &o, o.bias, first, bias);
         if (b + 1 < boxes) {
-            right = ptx_add(k, s->first[1], ptx_u32((b + 1) % across * d->box));
-            y = ptx_add(k, down, ptx_u32(64 * ((b + 1) / across)));
-            ptxk__dense_fetch(k, s, &o, right, y, (b + 1) & 1);
+            next_column = ptx_add(k, s->first[1], ptx_u32((b + 1) % row_boxes * d->box_columns));
+            y = ptx_add(k, first_row, ptx_u32(64 * ((b + 1) / row_boxes)));
+            ptxk__warpgroup_fetch_c(k, s, &o, next_column, y, (b + 1) & 1);
         }
-        for (j = 0; j < d->box / 8; j++) {
+        for (j = 0; j < d->box_columns / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
-                if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row[h][e / 2]);
+                y = ptxk__warpgroup_get_sum(k, d, s, h, first / 8 + j, e);
+                if (f->side[0].kind == PTXK_FACTORS_ROW)
+                    y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row_factor[h][e / 2]);
                 q = o.factor;
                 if (f->side[1].kind == PTXK_FACTORS_ROW)
                     q = ptx_op2(k, PTX_MUL, PTX_RN, factors[j][e & 1], q);
                 y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
-                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
+                ptxk__warpgroup_set_sum(k, d, s, h, first / 8 + j, e, y);
             }
         }
-        ptx_if(k, o.add);
-        y = ptx_get(k, s->fetched);
+        ptx_if(k, o.reads_c);
+        y = ptx_get(k, s->c_parity);
         y = boxes / 2 % 2 ? y : ptx_u32(0);
         y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
         ptxk__mbarrier_wait(k, ptx_off(o.loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
-        ptxk__dense_exchange(k, d, &o, b & 1, old, 1);
-        for (j = 0; j < d->box / 8; j++) {
+        ptxk__warpgroup_access_box(k, d, &o, b & 1, old, 1);
+        for (j = 0; j < d->box_columns / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                y = ptxk__warpgroup_get_sum(k, d, s, h, first / 8 + j, e);
                 y = ptx_fma(k, o.beta, old[j][e], y);
-                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
+                ptxk__warpgroup_set_sum(k, d, s, h, first / 8 + j, e, y);
             }
         }
         ptx_else(k); /* waits until the copy from this box to D has read it */
-        ptx_if(k, o.lead);
+        ptx_if(k, o.is_leader);
         ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
         ptx_end(k);
-        ptxk__dense_meet(k, s);
+        ptxk__warpgroup_barrier(k, s);
         ptx_end(k);
-        for (j = 0; j < d->box / 8; j++) {
+        for (j = 0; j < d->box_columns / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                y = ptxk__warpgroup_get_sum(k, d, s, h, first / 8 + j, e);
                 if (f->flags & PTXK_MATMUL_BIAS) y = ptx_op2(k, PTX_ADD, PTX_RN, y, bias[j][e & 1]);
                 x[j][e] = ptxk__matmul_activate(k, f, y);
             }
         }
-        ptxk__dense_exchange(k, d, &o, b & 1, x, 0);
+        ptxk__warpgroup_access_box(k, d, &o, b & 1, x, 0);
         ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
-        ptxk__dense_meet(k, s);
-        ptx_if(k, o.lead);
+        ptxk__warpgroup_barrier(k, s);
+        ptx_if(k, o.is_leader);
         at[0] = s->maps[3];
         at[1] = first ? ptx_add(k, s->first[1], ptx_u32(first)) : s->first[1];
-        at[2] = h ? ptx_add(k, down, ptx_u32(64 * h)) : down;
+        at[2] = h ? ptx_add(k, first_row, ptx_u32(64 * h)) : first_row;
         at[3] = o.z[1];
-        at[4] = ptx_off(o.boxes, (int64_t)((b & 1) * PTXK__DENSE_BOX));
+        at[4] = ptx_off(o.boxes, (int64_t)((b & 1) * PTXK__WARPGROUP_BOX));
         ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
         ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
         ptx_end(k);
     }
-    y = ptx_get(k, s->fetched);
+    y = ptx_get(k, s->c_parity);
     y = ptx_xor(k, y, ptx_u32(1));
-    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+    ptx_set(k, s->c_parity, ptx_as(y, PTX_U32));
 }
 
 /* Consumer groups that take units in turn. Opens an if, whose else is for this group's units: it waits until
    the other group has issued the products of the unit before. At the other group's units, advances the phases
    of the stages that these use. turn: 0 at this group's units. rounds: parity of the group's turns. */
-static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_var turn,
-                                  ptx_var rounds) {
-    ptx_val x, y, p, mine = ptx_get(k, turn);
-    x = ptx_xor(k, mine, ptx_u32(1));
+static void ptxk__warpgroup_take_turn(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s, ptx_var turn,
+                                      ptx_var rounds) {
+    ptx_val x, y, p, this_turn = ptx_get(k, turn);
+    x = ptx_xor(k, this_turn, ptx_u32(1));
     ptx_set(k, turn, ptx_as(x, PTX_U32));
-    p = ptx_setp(k, PTX_NE, mine, ptx_u32(0));
+    p = ptx_setp(k, PTX_NE, this_turn, ptx_u32(0));
     ptx_if(k, p);
     x = ptx_sub(k, s->end, s->begin);
     y = ptx_div(k, x, ptx_u32(d->stages));
@@ -19771,7 +19792,7 @@ static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__den
     y = ptx_and(k, y, ptx_u32(1));
     y = ptx_mul(k, ptx_as(y, PTX_U32), ptx_u32((1u << d->stages) - 1));
     x = ptx_xor(k, x, y);
-    ptxk__dense_turn_phase(k, s, x);
+    ptxk__tma_flip_phases(k, s, x);
     ptx_else(k);
     x = ptx_get(k, rounds); /* group 0 does not wait for its first turn */
     y = ptx_xor(k, x, s->group);
@@ -19782,7 +19803,7 @@ static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__den
 }
 
 /* A consumer group: computes all units of its cluster, or every other. */
-static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+static void ptxk__warpgroup_consume(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
     const ptxk__matmul *f = d->f;
     ptx_var unit, turn, rounds;
     ptx_val x, y, p, at, always;
@@ -19792,20 +19813,20 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     s->warp = ptx_as(x, PTX_U32);
     x = ptx_and(k, s->thread, ptx_u32(31));
     s->lane = ptx_as(x, PTX_U32);
-    s->hands_back = ptx_setp(k, PTX_LT, s->thread, s->cluster);
+    s->releases = ptx_setp(k, PTX_LT, s->thread, s->cluster);
     x = ptx_min(k, s->thread, ptx_u32(1));
-    x = ptx_selp(k, x, ptx_u32(0), s->hands_back);
-    s->back = ptx_mapa(k, s->empty, x);
+    x = ptx_selp(k, x, ptx_u32(0), s->releases);
+    s->empty_at = ptx_mapa(k, s->empty, x);
     for (side = 0; side < 2; side++) {
         at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
-        if (!side && !d->alternate) at = ptx_ptr_add(k, at, s->group, PTXK__DENSE_BOX);
+        if (!side && !d->alternate) at = ptx_ptr_add(k, at, s->group, PTXK__WARPGROUP_BOX);
         x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
-        s->matrix[side] = ptx_add(k, ptx_as(x, PTX_U32), ptx_u32(PTXK__DENSE_LEADING(f, side)));
+        s->descriptor[side] = ptx_add(k, ptx_as(x, PTX_U32), ptx_u32(PTXK__WARPGROUP_LEADING(f, side)));
     }
-    s->fetched = ptx_var_new(k, ptx_u32(0));
+    s->c_parity = ptx_var_new(k, ptx_u32(0));
     always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
-    PTXK__DENSE_EACH(d, h, j, e) {
-        s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
+    PTXK__WARPGROUP_EACH(d, h, j, e) {
+        s->sum[h][j][e] = ptx_var_new(k, ptxk__warpgroup_zero(d));
         if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
     }
     x = ptx_sreg(k, PTX_CLUSTERID_X);
@@ -19817,36 +19838,36 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         x = ptx_get(k, unit);
         p = ptx_setp(k, PTX_LT, x, s->units);
         ptx_while(k, p);
-        ptxk__dense_take(k, d, s, x);
-        if (d->alternate) ptxk__dense_take_turn(k, d, s, turn, rounds);
+        ptxk__tma_locate_unit(k, d, s, x);
+        if (d->alternate) ptxk__warpgroup_take_turn(k, d, s, turn, rounds);
         if (d->split)
-            ptxk__dense_split_sums(k, d, s, always);
+            ptxk__warpgroup_compute_split_sums(k, d, s, always);
         else
-            ptxk__dense_sums(k, d, s, always);
+            ptxk__warpgroup_compute_sums(k, d, s, always);
         if (!d->split) {
             p = ptx_setp(k, PTX_EQ, s->begin, s->end);
             ptx_if(k, p); /* alpha is 0 */
-            PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+            PTXK__WARPGROUP_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__warpgroup_zero(d));
             ptx_end(k);
         }
-        PTXK__DENSE_EACH(d, h, j, e) {
+        PTXK__WARPGROUP_EACH(d, h, j, e) {
             if (!whole) continue;
             y = ptx_get(k, s->sum[h][j][e]);
             y = ptx_cvt(k, PTX_F32, y);
-            ptxk__dense_set(k, d, s, h, j, e, y);
+            ptxk__warpgroup_set_sum(k, d, s, h, j, e, y);
         }
         x = ptx_mov(k, ptx_u32(1));
         s->writes = ptx_var_new(k, x);
         p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
         ptx_if(k, p);
-        p = ptxk__dense_join(k, d, s);
+        p = ptxk__warpgroup_join(k, d, s);
         x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
         ptx_set(k, s->writes, x);
         ptx_end(k);
         x = ptx_get(k, s->writes);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dense_store(k, d, s);
+        ptxk__warpgroup_store(k, d, s);
         ptx_end(k);
         if (d->alternate) ptx_end(k);
         x = ptx_get(k, unit);
@@ -19861,15 +19882,15 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     ptx_end(k);
 }
 
-static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
-                             const char *name) {
+static void ptxk__warpgroup_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                                 const char *name) {
     static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
     ptx_kernel *k = ptx_entry_(m, site, name);
-    ptxk__dense_state s;
-    ptxk__dense d;
+    ptxk__tma_state s;
+    ptxk__tma d;
     ptx_val p, x, count, tid;
     uint32_t i;
-    ptxk__dense_shape(f, entry, &d);
+    ptxk__tma_shape(f, entry, &d);
     ptx_launch_bounds(k, 384, 1);
     s.m.args = s.m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
     for (i = 0; i < 4; i++) s.maps[i] = ptx_param_map(k, names[i]);
@@ -19896,7 +19917,7 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     ptx_end(k);
     ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELAXED);
     ptx_cluster_wait(k);
-    ptxk__dense_begin_units(k, &d, &s);
+    ptxk__tma_compute_units(k, &d, &s);
     s.phases = ptx_var_new(k, ptx_u32(0));
     x = ptx_shr(k, tid, ptx_u32(7));
     s.group = ptx_as(x, PTX_U32);
@@ -19905,20 +19926,20 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     p = ptx_setp(k, PTX_EQ, s.group, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(PTXK__DENSE_DECREASED));
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(PTXK__WARPGROUP_PRODUCER_REGISTERS));
         p = ptx_setp(k, PTX_EQ, s.thread, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dense_produce(k, &d, &s);
+        ptxk__warpgroup_produce(k, &d, &s);
         ptx_end(k);
     }
     ptx_else(k);
     {
-        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__DENSE_INCREASED));
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__WARPGROUP_CONSUMER_REGISTERS));
         p = ptx_setp(k, PTX_GT, s.group, ptx_u32(1));
         p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* warp-uniform, for the assembler */
         s.group = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
         s.group = ptx_warpgroup_uniform(k, s.group);
-        ptxk__dense_consume(k, &d, &s);
+        ptxk__warpgroup_consume(k, &d, &s);
     }
     ptx_end(k);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
@@ -19944,19 +19965,19 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
 #define PTXK__TENSOR_THREADS 256u
 
 typedef struct ptxk__tensor_state {
-    ptxk__dense_state s;
+    ptxk__tma_state s;
     ptx_val peers, ready, drained; /* mbarriers */
     ptx_val memory;                /* u32: the address of the first tile in tensor memory */
     uint32_t pair;
-    ptx_var turn;      /* u32: units so far; with factors along k: steps */
-    ptx_var value[64]; /* f32: the thread's row of a box */
-    ptx_var sum[128];  /* f32, with factors along k: its row of the tile */
-    ptx_val columns;   /* shared, with factors of columns along k: those of two steps */
-    ptx_val row[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
-    ptx_val hand_over; /* drained, in the even block */
+    ptx_var turn;           /* u32: units so far; with factors along k: steps */
+    ptx_var value[64];      /* f32: the thread's row of a box */
+    ptx_var sum[128];       /* f32, with factors along k: its row of the tile */
+    ptx_val column_factors; /* shared, with factors of columns along k: those of two steps */
+    ptx_val chunk_at[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
+    ptx_val drained_even;   /* drained, in the even block */
 } ptxk__tensor_state;
 
-static ptx_mods ptxk__tensor_group(const ptxk__tensor_state *t) {
+static ptx_mods ptxk__tensor_cta_group(const ptxk__tensor_state *t) {
     return t->pair ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1;
 }
 
@@ -19973,7 +19994,7 @@ static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
 }
 
 /* Opens a loop over the units of the cluster; ptxk__tensor_end_units ends it. */
-static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     ptx_val x = ptx_sreg(k, PTX_CLUSTERID_X), p;
     ptx_var unit = ptx_var_new(k, x);
     t->turn = ptx_var_new(k, ptx_u32(0));
@@ -19981,7 +20002,7 @@ static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptx
     x = ptx_get(k, unit);
     p = ptx_setp(k, PTX_LT, x, t->s.units);
     ptx_while(k, p);
-    ptxk__dense_take(k, d, &t->s, x);
+    ptxk__tma_locate_unit(k, d, &t->s, x);
     return unit;
 }
 
@@ -19991,7 +20012,7 @@ static void ptxk__tensor_next_turn(ptx_kernel *k, ptxk__tensor_state *t) {
     ptx_set(k, t->turn, x);
 }
 
-static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_var unit) {
+static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, ptx_var unit) {
     ptx_val x = ptx_get(k, unit), y = ptx_sreg(k, PTX_NCLUSTERID_X);
     x = ptx_add(k, x, y);
     ptx_set(k, unit, x);
@@ -20000,7 +20021,7 @@ static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__te
 }
 
 /* Opens a loop over a unit's steps, which ptxk__tensor_end_steps ends. Sets each step's stage and parity. */
-static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t,
                                         ptx_val *stage, ptx_val *phase) {
     ptx_var step = ptx_var_new(k, t->s.begin);
     ptx_val x, p;
@@ -20010,9 +20031,9 @@ static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptx
     ptx_while(k, p);
     x = ptx_sub(k, x, t->s.begin);
     *stage = ptx_rem(k, x, ptx_u32(d->stages));
-    *phase = ptxk__dense_parity(k, &t->s, *stage);
+    *phase = ptxk__tma_parity(k, &t->s, *stage);
     x = ptx_shl(k, ptx_u32(1), *stage);
-    ptxk__dense_turn_phase(k, &t->s, x);
+    ptxk__tma_flip_phases(k, &t->s, x);
     return step;
 }
 
@@ -20024,14 +20045,14 @@ static void ptxk__tensor_end_steps(ptx_kernel *k, ptx_var step) {
 }
 
 /* The copying thread: copies the stages of all units. */
-static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
+    ptxk__tma_state *s = &t->s;
     ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
     ptx_val z[2], first[2], stage, phase, barrier, along, at, x;
     uint32_t side, i;
-    z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
-    z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+    z[0] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, a_stride));
+    z[1] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, b_stride));
     first[0] = s->first[0];
     first[1] = t->pair ? ptx_mad(k, s->rank, ptx_u32(d->span[1]), s->first[1]) : s->first[1];
     step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
@@ -20044,13 +20065,13 @@ static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
     along = ptx_mul(k, along, ptx_u32(d->depth));
     at = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
     for (side = 0; side < 2; side++) {
-        if (ptxk__dense_along(f, side)) {
-            ptxk__dense_copy(k, at, s->maps[side], along, first[side], z[side], barrier, NULL);
+        if (ptxk__tma_is_k_contiguous(f, side)) {
+            ptxk__tma_copy_box(k, at, s->maps[side], along, first[side], z[side], barrier, NULL);
         } else {
             for (i = 0; i < d->span[side] * f->bytes / 128; i++) {
                 x = i ? ptx_add(k, first[side], ptx_u32(i * d->depth)) : first[side];
-                ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * d->depth * 128)), s->maps[side], x, along,
-                                 z[side], barrier, NULL);
+                ptxk__tma_copy_box(k, ptx_off(at, (int64_t)(i * d->depth * 128)), s->maps[side], x, along,
+                                   z[side], barrier, NULL);
             }
         }
         at = ptx_off(at, (int64_t)d->bytes[0]);
@@ -20060,7 +20081,7 @@ static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
 }
 
 /* The odd block of a pair: tells the even one which of its stages are full. */
-static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static void ptxk__tensor_forward_full(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     ptx_val even = ptx_mapa(k, t->peers, ptx_u32(0)), stage, phase, barrier;
     ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
     step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
@@ -20073,13 +20094,13 @@ static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
 }
 
 /* The instruction descriptor: f32 or s32 sums of these types, matrices with k across, M and N. */
-static uint32_t ptxk__tensor_instruction(const ptxk__dense *d, uint32_t pair) {
+static uint32_t ptxk__tensor_instruction(const ptxk__tma *d, uint32_t pair) {
     const ptxk__matmul *f = d->f;
     uint32_t side, x = (f->type[0] == PTX_S8 ? 2u : 1u) << 4 | d->columns / 8 << 17 | (pair ? 16u : 8u) << 24;
     for (side = 0; side < 2; side++) {
         ptx_type type = f->type[side];
         x |= (uint32_t)(type == PTX_BF16 || type == PTX_E5M2 || type == PTX_S8) << (side ? 10 : 7);
-        x |= (uint32_t)!ptxk__dense_along(f, side) << (15 + side);
+        x |= (uint32_t)!ptxk__tma_is_k_contiguous(f, side) << (15 + side);
     }
     return x;
 }
@@ -20097,7 +20118,8 @@ static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_
 #define PTXK__TENSOR_DESCRIPTOR 0x40004040u
 
 /* Waits until the tile of this turn is drained. Returns its address. */
-static ptx_val ptxk__tensor_claim(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val *tile) {
+static ptx_val ptxk__tensor_await_drained(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t,
+                                          ptx_val *tile) {
     ptx_val x, barrier;
     *tile = ptxk__tensor_tile(k, t);
     x = ptxk__tensor_parity(k, t);
@@ -20109,9 +20131,9 @@ static ptx_val ptxk__tensor_claim(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
 }
 
 /* The multiplying thread. With factors along k each step has sums of its own. */
-static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
+    ptxk__tma_state *s = &t->s;
     ptx_op_id op = f->bytes == 2          ? PTX_TCGEN05_MMA_F16
                    : f->type[0] == PTX_S8 ? PTX_TCGEN05_MMA_I8
                                           : PTX_TCGEN05_MMA_F8F6F4;
@@ -20122,15 +20144,15 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     for (side = 0; side < 2; side++) {
         at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
         x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
-        y = ptx_u32((ptxk__dense_along(f, side) ? 1 : d->depth * 8) << 16);
+        y = ptx_u32((ptxk__tma_is_k_contiguous(f, side) ? 1 : d->depth * 8) << 16);
         base[side] = ptx_add(k, ptx_as(x, PTX_U32), y);
     }
     always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
     unit = ptxk__tensor_begin_units(k, d, t);
-    if (!d->split) o[0] = ptxk__tensor_claim(k, d, t, &tile);
+    if (!d->split) o[0] = ptxk__tensor_await_drained(k, d, t, &tile);
     o[3] = ptx_u32(ptxk__tensor_instruction(d, t->pair));
     step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
-    if (d->split) o[0] = ptxk__tensor_claim(k, d, t, &tile);
+    if (d->split) o[0] = ptxk__tensor_await_drained(k, d, t, &tile);
     barrier = ptx_ptr_add(k, s->full, stage, 8);
     ptxk__mbarrier_wait(k, barrier, phase);
     if (t->pair) {
@@ -20144,14 +20166,14 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or a quarter of the rows of 128 bytes */
         for (side = 0; side < 2; side++) {
             x = ptx_add(k, base[side], at);
-            y = ptx_u32(i * (ptxk__dense_along(f, side) ? 2 : d->depth * 2));
+            y = ptx_u32(i * (ptxk__tma_is_k_contiguous(f, side) ? 2 : d->depth * 2));
             words[0] = i ? ptx_add(k, x, y) : x;
             words[1] = ptx_u32(PTXK__TENSOR_DESCRIPTOR);
             x = ptx_pack(k, PTX_B64, 2, words);
             o[1 + side] = ptx_as(x, PTX_U64);
         }
         o[4] = i ? always : more;
-        ptx_opn(k, op, ptxk__tensor_group(t), PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+        ptx_opn(k, op, ptxk__tensor_cta_group(t), PTX_NONE, PTX_NONE, 5, o, 0, NULL);
     }
     barrier = ptx_ptr_add(k, s->empty, stage, 8);
     ptxk__tensor_commit(k, t, barrier, both);
@@ -20166,10 +20188,10 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
 }
 
 /* A barrier of the threads that write results. */
-static void ptxk__tensor_meet(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
+static void ptxk__tensor_barrier(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
 
 /* Loads `count` columns of the thread's row of the tile, from `first` on, into v, as f32. */
-static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__dense *d, ptx_val tile, uint32_t first,
+static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__tma *d, ptx_val tile, uint32_t first,
                                     uint32_t count, ptx_val v[64]) {
     ptx_val at;
     uint32_t i;
@@ -20183,8 +20205,8 @@ static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__dense *d, ptx_val
 }
 
 /* As ptxk__tensor_fetch_sums, into t->value; with factors along k from registers, t->sum. */
-static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
-                              uint32_t first, uint32_t count) {
+static void ptxk__tensor_load_values(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, ptx_val tile,
+                                     uint32_t first, uint32_t count) {
     ptx_val v[64];
     uint32_t i;
     if (!d->split) ptxk__tensor_fetch_sums(k, d, tile, first, count, v);
@@ -20195,48 +20217,50 @@ static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_
 }
 
 /* Signals that this warp has loaded its part of the tile. */
-static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
+static void ptxk__tensor_signal_drained(ptx_kernel *k, ptxk__tensor_state *t) {
     ptx_val p, barrier, tile = ptxk__tensor_tile(k, t);
     ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     p = ptx_setp(k, PTX_EQ, t->s.lane, ptx_u32(0));
-    barrier = ptx_ptr_add(k, t->hand_over, tile, 8);
+    barrier = ptx_ptr_add(k, t->drained_even, tile, 8);
     ptx_guard(k, p);
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
 }
 
 /* The address of a thread's sums in the record of part 0 of k. Records are [columns / 4][thread][4]. */
-static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t) {
-    const ptxk__dense_state *s = &t->s;
+static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__tma *d, const ptxk__tensor_state *t) {
+    const ptxk__tma_state *s = &t->s;
     ptx_val at, slot, x;
-    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    slot = ptx_mad(k, s->divided_index, s->cluster, s->rank);
     at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
     x = ptx_mul(k, s->divided, s->cluster); /* counters first */
     x = ptx_mad(k, x, ptx_u32(8), ptx_u32(255));
     x = ptx_and(k, x, ptx_u32(~255u));
     at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
     x = ptx_mul(k, slot, s->parts);
-    x = ptx_mul_wide(k, x, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    x = ptx_mul_wide(k, x, ptx_u32(PTXK__TMA_ROWS * d->columns * 4));
     at = ptx_ptr_add(k, at, x, 1);
     return ptx_ptr_add(k, at, s->thread, 16);
 }
 
 /* Stores the sums of a part of k; returns whether this block finishes the tile last. */
-static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
-    ptxk__dense_state *s = &t->s;
+static ptx_val ptxk__tensor_store_part(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t,
+                                       ptx_val tile) {
+    ptxk__tma_state *s = &t->s;
     ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
     uint32_t c, j, e;
-    x = ptx_mul_wide(k, s->index, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    x = ptx_mul_wide(k, s->part_index, ptx_u32(PTXK__TMA_ROWS * d->columns * 4));
     at = ptx_ptr_add(k, at, x, 1);
     for (c = 0; c < d->columns; c += 32) {
-        ptxk__tensor_load(k, d, t, tile, c, 32);
+        ptxk__tensor_load_values(k, d, t, tile, c, 32);
         for (j = 0; j < 8; j++) {
             for (e = 0; e < 4; e++) v[e] = ptx_get(k, t->value[4 * j + e]);
             ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((c / 4 + j) * 2048)), v);
         }
     }
-    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits until the tile is drained */
-    x = ptx_mad(k, s->left, s->cluster, s->rank);
+    /* a part is the last unit of its cluster: nobody waits until the tile is drained */
+    ptxk__tensor_barrier(k);
+    x = ptx_mad(k, s->divided_index, s->cluster, s->rank);
     at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
     at = ptx_ptr_add(k, at, x, 4);
     y = ptx_sub(k, s->parts, ptx_u32(1));
@@ -20245,14 +20269,15 @@ static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(at, 0), y);
     ptx_st(k, PTX_U32, ptx_at(s->flag, 0), x);
     ptx_end(k);
-    ptxk__tensor_meet(k);
+    ptxk__tensor_barrier(k);
     x = ptx_ld(k, PTX_U32, ptx_at(s->flag, 0));
     x = ptx_warpgroup_uniform(k, x);
     return ptx_setp(k, PTX_EQ, x, y);
 }
 
-/* Adds the sums of all parts of k, in their order, into t->value; first, count: see ptxk__tensor_load. */
-static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, uint32_t first,
+/* Adds the sums of all parts of k, in their order, into t->value; first, count: see
+   ptxk__tensor_load_values. */
+static void ptxk__tensor_join(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, uint32_t first,
                               uint32_t count) {
     ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
     ptx_var part = ptx_var_new(k, ptx_u32(0)), from = ptx_var_new(k, at);
@@ -20272,7 +20297,7 @@ static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_
             ptx_set(k, t->value[4 * j + e], y);
         }
     }
-    at = ptx_ptr_add(k, at, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4), 1);
+    at = ptx_ptr_add(k, at, ptx_u32(PTXK__TMA_ROWS * d->columns * 4), 1);
     ptx_set(k, from, at);
     x = ptx_add(k, x, ptx_u32(1));
     ptx_set(k, part, x);
@@ -20281,24 +20306,24 @@ static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_
 
 /* What all results of a unit need. */
 typedef struct ptxk__tensor_output {
-    ptx_val factor, beta, add, lead; /* alpha and the factors of whole tensors; predicates */
-    ptx_val row;                     /* factor of the thread's row */
-    ptx_val bias, factors;           /* addresses, of the tile's first column */
-    ptx_val z[2];                    /* indices along the batch's dimension, of C and of D */
+    ptx_val factor, beta, reads_c, is_leader; /* alpha and the factors of whole tensors; predicates */
+    ptx_val row_factor;                       /* factor of the thread's row */
+    ptx_val bias, column_factors;             /* addresses, of the tile's first column */
+    ptx_val z[2];                             /* indices along the batch's dimension, of C and of D */
     ptx_val boxes;
 } ptxk__tensor_output;
 
-static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t,
                                       ptxk__tensor_output *o) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
+    ptxk__tma_state *s = &t->s;
     ptx_val x, y, p;
     uint32_t side;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
-    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
-    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->reads_c = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
+    o->is_leader = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    o->z[0] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
     o->boxes = ptx_ptr_add(k, s->m.shared, ptx_u32(d->stages * d->stage_bytes), 1);
     for (side = 0; side < 2; side++) {
@@ -20309,7 +20334,7 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     }
     if (f->side[1].kind == PTXK_FACTORS_ROW) {
         x = ptxk__matmul_factors(k, f, &s->m, 1);
-        o->factors = ptx_ptr_add(k, x, s->first[1], 4);
+        o->column_factors = ptx_ptr_add(k, x, s->first[1], 4);
     }
     if (f->flags & PTXK_MATMUL_BIAS) {
         x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
@@ -20320,109 +20345,109 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     x = ptxk__matmul_factors(k, f, &s->m, 0);
     x = ptx_ptr_add(k, x, y, 4);
     p = ptx_setp(k, PTX_LT, y, s->m.limit[0]);
-    o->row = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
+    o->row_factor = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
 }
 
 /* The f32 number of a column of the tile, at `from`; 0 past the last column. */
-static ptx_val ptxk__tensor_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
-                                   uint32_t column) {
+static ptx_val ptxk__tensor_load_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
+                                        uint32_t column) {
     ptx_val x = ptx_add(k, t->s.first[1], ptx_u32(column)), p = ptx_setp(k, PTX_LT, x, t->s.m.limit[1]);
     return ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * column)), ptx_f32(0));
 }
 
 /* Copies a box of C to shared memory: the leading thread does, when its copies to D have read their boxes. */
-static void ptxk__tensor_fetch(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t,
-                               const ptxk__tensor_output *o, uint32_t b) {
-    const ptxk__dense_state *s = &t->s;
-    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(s->loaded, (int64_t)(8 * (b & 1))), x;
+static void ptxk__tensor_fetch_c(ptx_kernel *k, const ptxk__tma *d, const ptxk__tensor_state *t,
+                                 const ptxk__tensor_output *o, uint32_t b) {
+    const ptxk__tma_state *s = &t->s;
+    ptx_val p = ptx_and(k, o->is_leader, o->reads_c), barrier = ptx_off(s->loaded, (int64_t)(8 * (b & 1))), x;
     ptx_if(k, p);
-    x = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+    x = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box_columns)) : s->first[1];
     ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
     ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__TENSOR_BOX));
-    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)((b & 1) * PTXK__TENSOR_BOX)), s->maps[2], x, s->first[0],
-                     o->z[0], barrier, NULL);
+    ptxk__tma_copy_box(k, ptx_off(o->boxes, (int64_t)((b & 1) * PTXK__TENSOR_BOX)), s->maps[2], x,
+                       s->first[0], o->z[0], barrier, NULL);
     ptx_end(k);
 }
 
-/* Adds beta C to the values, from the thread's row of the box; 16 bytes hold `per` of them. */
-static void ptxk__tensor_add(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val beta,
-                             uint32_t b) {
+/* Adds beta C to the values, from the thread's row of the box; 16 bytes hold chunk_values of them. */
+static void ptxk__tensor_add_c(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, ptx_val beta,
+                               uint32_t b) {
     ptx_val words[4], x[8], y;
-    uint32_t c, e, per = 16 / d->f->out_bytes;
+    uint32_t c, e, chunk_values = 16 / d->f->out_bytes;
     for (c = 0; c < 8; c++) {
-        ptx_ld_vec(k, PTX_B32, 4, ptx_at(t->row[c], (int64_t)((b & 1) * PTXK__TENSOR_BOX)), words);
+        ptx_ld_vec(k, PTX_B32, 4, ptx_at(t->chunk_at[c], (int64_t)((b & 1) * PTXK__TENSOR_BOX)), words);
         for (e = 0; e < 4; e++) {
-            if (per == 8)
+            if (chunk_values == 8)
                 ptxk__widen_word(k, d->f->out, words[e], x + 2 * e);
             else
                 x[e] = ptx_as(words[e], PTX_F32);
         }
-        for (e = 0; e < per; e++) {
-            y = ptx_get(k, t->value[c * per + e]);
+        for (e = 0; e < chunk_values; e++) {
+            y = ptx_get(k, t->value[c * chunk_values + e]);
             y = ptx_fma(k, beta, x[e], y);
-            ptx_set(k, t->value[c * per + e], y);
+            ptx_set(k, t->value[c * chunk_values + e], y);
         }
     }
 }
 
 /* Finishes and stores the results of a unit, box after box of 128 bytes of each row. */
-static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+static void ptxk__tensor_store(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, ptx_val tile) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
+    ptxk__tma_state *s = &t->s;
     ptxk__tensor_output o;
     ptx_val x[8], y, q, at[5], words[8], divided = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
-    uint32_t boxes = d->columns / d->box, per = 16 / f->out_bytes, b, c, e, j;
+    uint32_t boxes = d->columns / d->box_columns, chunk_values = 16 / f->out_bytes, b, c, e, j;
     ptxk__tensor_begin_output(k, d, t, &o);
-    ptxk__tensor_fetch(k, d, t, &o, 0);
+    ptxk__tensor_fetch_c(k, d, t, &o, 0);
     for (b = 0; b < boxes; b++) {
         int64_t place = (int64_t)((b & 1) * PTXK__TENSOR_BOX);
         ptx_if(k, divided);
-        ptxk__tensor_join(k, d, t, b * d->box, d->box);
+        ptxk__tensor_join(k, d, t, b * d->box_columns, d->box_columns);
         ptx_else(k);
-        ptxk__tensor_load(k, d, t, tile, b * d->box, d->box);
-        if (b + 1 == boxes && !d->split) ptxk__tensor_drain(k, t);
+        ptxk__tensor_load_values(k, d, t, tile, b * d->box_columns, d->box_columns);
+        if (b + 1 == boxes && !d->split) ptxk__tensor_signal_drained(k, t);
         ptx_end(k);
-        if (b + 1 < boxes) ptxk__tensor_fetch(k, d, t, &o, b + 1);
-        for (j = 0; j < d->box; j++) {
+        if (b + 1 < boxes) ptxk__tensor_fetch_c(k, d, t, &o, b + 1);
+        for (j = 0; j < d->box_columns; j++) {
             y = ptx_get(k, t->value[j]);
-            if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row);
+            if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row_factor);
             q = o.factor;
             if (f->side[1].kind == PTXK_FACTORS_ROW) {
-                q = ptxk__tensor_column(k, t, o.factors, b * d->box + j);
+                q = ptxk__tensor_load_column(k, t, o.column_factors, b * d->box_columns + j);
                 q = ptx_op2(k, PTX_MUL, PTX_RN, q, o.factor);
             }
             y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
             ptx_set(k, t->value[j], y);
         }
-        ptx_if(k, o.add);
-        y = ptx_get(k, s->fetched);
+        ptx_if(k, o.reads_c);
+        y = ptx_get(k, s->c_parity);
         y = boxes / 2 % 2 ? y : ptx_u32(0);
         y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
         ptxk__mbarrier_wait(k, ptx_off(s->loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
-        ptxk__tensor_add(k, d, t, o.beta, b);
+        ptxk__tensor_add_c(k, d, t, o.beta, b);
         ptx_else(k); /* waits until the copy from this box to D has read it */
-        ptx_if(k, o.lead);
+        ptx_if(k, o.is_leader);
         ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
         ptx_end(k);
-        ptxk__tensor_meet(k);
+        ptxk__tensor_barrier(k);
         ptx_end(k);
         for (c = 0; c < 8; c++) {
-            for (e = 0; e < per; e++) {
-                y = ptx_get(k, t->value[c * per + e]);
+            for (e = 0; e < chunk_values; e++) {
+                y = ptx_get(k, t->value[c * chunk_values + e]);
                 if (f->flags & PTXK_MATMUL_BIAS) {
-                    q = ptxk__tensor_column(k, t, o.bias, b * d->box + c * per + e);
+                    q = ptxk__tensor_load_column(k, t, o.bias, b * d->box_columns + c * chunk_values + e);
                     y = ptx_op2(k, PTX_ADD, PTX_RN, y, q);
                 }
                 x[e] = ptxk__matmul_activate(k, f, y);
             }
-            ptxk_narrow(k, f->out, per, x, words);
-            ptx_st_vec(k, PTX_B32, 4, ptx_at(t->row[c], place), words);
+            ptxk_narrow(k, f->out, chunk_values, x, words);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(t->chunk_at[c], place), words);
         }
         ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
-        ptxk__tensor_meet(k);
-        ptx_if(k, o.lead);
+        ptxk__tensor_barrier(k);
+        ptx_if(k, o.is_leader);
         at[0] = s->maps[3];
-        at[1] = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+        at[1] = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box_columns)) : s->first[1];
         at[2] = s->first[0];
         at[3] = o.z[1];
         at[4] = ptx_off(o.boxes, place);
@@ -20430,13 +20455,13 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
         ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
         ptx_end(k);
     }
-    y = ptx_get(k, s->fetched);
+    y = ptx_get(k, s->c_parity);
     y = ptx_xor(k, y, ptx_u32(1));
-    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+    ptx_set(k, s->c_parity, ptx_as(y, PTX_U32));
 }
 
 /* Waits for the sums of this turn. Returns the tensor memory address of the warp's 32 lanes of them. */
-static ptx_val ptxk__tensor_await(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static ptx_val ptxk__tensor_await_sums(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     ptx_val tile = ptxk__tensor_tile(k, t), x, barrier = ptx_ptr_add(k, t->ready, tile, 8);
     x = ptxk__tensor_parity(k, t);
     ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
@@ -20449,21 +20474,22 @@ static ptx_val ptxk__tensor_await(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
 
 /* Factors along k: adds the sums of all steps of a unit, each times its factors. The factors of 128 columns
    pass through shared memory, one from each thread. */
-static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
-    ptx_val at[2], there[2], one[2], x, y, tile, count, stage, phase, place = t->columns, v[64], by[4];
+    ptxk__tma_state *s = &t->s;
+    ptx_val at[2], exists[2], factor[2], x, y, tile, count, stage, phase, place = t->column_factors, v[64];
+    ptx_val column_factor[4];
     ptx_var step;
     uint32_t i, j, side;
     for (i = 0; i < d->columns; i++) ptx_set(k, t->sum[i], ptx_f32(0));
     count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
     count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
     for (side = 0; side < 2; side++) {
-        one[side] = ptx_f32(1);
+        factor[side] = ptx_f32(1);
         if (f->side[side].kind < PTXK_FACTORS_BLOCK) continue;
         x = s->first[side]; /* a cluster may have a tile past the last row */
         if (f->side[side].kind == PTXK_FACTORS_BLOCK) x = ptx_add(k, x, s->thread);
-        there[side] = ptx_setp(k, PTX_LT, x, s->m.limit[side]);
+        exists[side] = ptx_setp(k, PTX_LT, x, s->m.limit[side]);
         if (f->side[side].kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
         x = ptx_mul_wide(k, x, count);
         at[side] = ptxk__matmul_factors(k, f, &s->m, side);
@@ -20474,25 +20500,26 @@ static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__te
     for (side = 0; side < 2; side++) {
         if (f->side[side].kind < PTXK_FACTORS_BLOCK) continue;
         y = ptx_ptr_add(k, at[side], x, 4);
-        one[side] = ptx_ld_if(k, there[side], PTX_F32, ptx_at(y, 0), ptx_f32(0));
+        factor[side] = ptx_ld_if(k, exists[side], PTX_F32, ptx_at(y, 0), ptx_f32(0));
     }
     if (f->side[1].kind == PTXK_FACTORS_BLOCK) {
-        place = ptx_ptr_add(k, t->columns, ptxk__tensor_tile(k, t), 512);
+        place = ptx_ptr_add(k, t->column_factors, ptxk__tensor_tile(k, t), 512);
         y = ptx_ptr_add(k, place, s->thread, 4);
-        ptx_st(k, PTX_F32, ptx_at(y, 0), one[1]);
-        ptxk__tensor_meet(k); /* the next step's comes after all loads of this one */
+        ptx_st(k, PTX_F32, ptx_at(y, 0), factor[1]);
+        ptxk__tensor_barrier(k); /* the next step's comes after all loads of this one */
     } else if (f->side[1].kind == PTXK_FACTORS_SQUARE) {
-        one[0] = ptx_op2(k, PTX_MUL, PTX_RN, one[0], one[1]);
+        factor[0] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], factor[1]);
     }
-    tile = ptxk__tensor_await(k, d, t);
+    tile = ptxk__tensor_await_sums(k, d, t);
     for (i = 0; i < d->columns; i += 32) {
         ptxk__tensor_fetch_sums(k, d, tile, i, 32, v);
-        if (i + 32 == d->columns) ptxk__tensor_drain(k, t);
+        if (i + 32 == d->columns) ptxk__tensor_signal_drained(k, t);
         for (j = 0; j < 32; j++) {
-            y = one[0];
+            y = factor[0];
             if (f->side[1].kind == PTXK_FACTORS_BLOCK) {
-                if (j % 4 == 0) ptx_ld_vec(k, PTX_F32, 4, ptx_at(place, (int64_t)(4 * (i + j))), by);
-                y = ptx_op2(k, PTX_MUL, PTX_RN, y, by[j % 4]);
+                if (j % 4 == 0)
+                    ptx_ld_vec(k, PTX_F32, 4, ptx_at(place, (int64_t)(4 * (i + j))), column_factor);
+                y = ptx_op2(k, PTX_MUL, PTX_RN, y, column_factor[j % 4]);
             }
             x = ptx_get(k, t->sum[i + j]);
             x = ptx_fma(k, v[j], y, x);
@@ -20504,36 +20531,36 @@ static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__te
 }
 
 /* The four warps that write results: thread i has row i of the tile. */
-static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
-    ptxk__dense_state *s = &t->s;
+static void ptxk__tensor_write(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
+    ptxk__tma_state *s = &t->s;
     ptx_val x, y, p, tile = t->memory;
     ptx_var unit;
     uint32_t c, j;
     x = ptx_and(k, s->thread, ptx_u32(31));
     s->lane = ptx_as(x, PTX_U32);
-    t->hand_over = ptx_mapa(k, t->drained, ptx_u32(0));
+    t->drained_even = ptx_mapa(k, t->drained, ptx_u32(0));
     x = ptx_and(k, s->thread, ptx_u32(7));
     y = ptx_mul(k, s->thread, ptx_u32(128));
     y = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(16), y);
     y = ptx_add(k, y, ptx_u32(d->stages * d->stage_bytes));
-    t->row[0] = ptx_ptr_add(k, s->m.shared, y, 1);
+    t->chunk_at[0] = ptx_ptr_add(k, s->m.shared, y, 1);
     for (c = 1; c < 8; c++) { /* boxes are 1024-byte aligned: XOR gives the others */
-        x = ptx_xor(k, ptx_as(t->row[0], PTX_B32), ptx_b32(16 * c));
-        t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+        x = ptx_xor(k, ptx_as(t->chunk_at[0], PTX_B32), ptx_b32(16 * c));
+        t->chunk_at[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
-    for (j = 0; j < d->box; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
+    for (j = 0; j < d->box_columns; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
     for (j = 0; j < d->columns && d->split; j++) t->sum[j] = ptx_var_new(k, ptx_f32(0));
-    s->fetched = ptx_var_new(k, ptx_u32(0));
+    s->c_parity = ptx_var_new(k, ptx_u32(0));
     unit = ptxk__tensor_begin_units(k, d, t);
     if (d->split)
         ptxk__tensor_sum_steps(k, d, t);
     else
-        tile = ptxk__tensor_await(k, d, t);
+        tile = ptxk__tensor_await_sums(k, d, t);
     x = ptx_mov(k, ptx_u32(1));
     s->writes = ptx_var_new(k, x);
     p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
     ptx_if(k, p);
-    p = ptxk__tensor_leave(k, d, t, tile);
+    p = ptxk__tensor_store_part(k, d, t, tile);
     x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
     ptx_set(k, s->writes, x);
     ptx_end(k);
@@ -20554,11 +20581,11 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__tensor_state t;
-    ptxk__dense_state *s = &t.s;
-    ptxk__dense d;
+    ptxk__tma_state *s = &t.s;
+    ptxk__tma d;
     ptx_val p, q, x, tid, warp, slot, count;
     uint32_t i;
-    ptxk__dense_shape(f, entry, &d);
+    ptxk__tma_shape(f, entry, &d);
     memset(&t, 0, sizeof t);
     t.pair = entry == PTXK__TENSOR_PAIR;
     ptx_launch_bounds(k, PTXK__TENSOR_THREADS, 1);
@@ -20572,7 +20599,8 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
     s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
     slot = ptx_shared(k, "slot", PTX_U32, 1, 4);
-    if (f->side[1].kind == PTXK_FACTORS_BLOCK) t.columns = ptx_shared(k, "factors", PTX_F32, 2 * 128, 16);
+    if (f->side[1].kind == PTXK_FACTORS_BLOCK)
+        t.column_factors = ptx_shared(k, "factors", PTX_F32, 2 * 128, 16);
     s->m.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
     s->rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
@@ -20596,13 +20624,13 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     warp = ptx_warp_uniform(k, ptx_as(x, PTX_U32));
     q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
     ptx_if(k, q);
-    ptx_op2(k, PTX_TCGEN05_ALLOC, ptxk__tensor_group(&t), slot, ptx_imm(512));
-    ptx_op0(k, PTX_TCGEN05_RELINQUISH, ptxk__tensor_group(&t));
+    ptx_op2(k, PTX_TCGEN05_ALLOC, ptxk__tensor_cta_group(&t), slot, ptx_imm(512));
+    ptx_op0(k, PTX_TCGEN05_RELINQUISH, ptxk__tensor_cta_group(&t));
     ptx_end(k);
     ptx_cluster_arrive(k);
     ptx_cluster_wait(k);
     t.memory = ptx_ld(k, PTX_U32, ptx_at(slot, 0));
-    ptxk__dense_begin_units(k, &d, s);
+    ptxk__tma_compute_units(k, &d, s);
     s->phases = ptx_var_new(k, ptx_u32(0));
     x = ptx_and(k, tid, ptx_u32(127));
     s->thread = ptx_as(x, PTX_U32);
@@ -20622,7 +20650,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     if (t.pair) {
         q = ptx_setp(k, PTX_NE, s->rank, ptx_u32(0));
         ptx_if(k, q);
-        ptxk__tensor_hand_on(k, &d, &t);
+        ptxk__tensor_forward_full(k, &d, &t);
         ptx_else(k);
     }
     ptxk__tensor_multiply(k, &d, &t);
@@ -20636,7 +20664,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_cluster_wait(k);
     q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
     ptx_if(k, q);
-    ptx_op2(k, PTX_TCGEN05_DEALLOC, ptxk__tensor_group(&t), t.memory, ptx_imm(512));
+    ptx_op2(k, PTX_TCGEN05_DEALLOC, ptxk__tensor_cta_group(&t), t.memory, ptx_imm(512));
     ptx_end(k);
     ptx_ret(k);
 }
@@ -20644,7 +20672,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
 PTXK__EMIT(matmul) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
-    ptxk__dense dense;
+    ptxk__tma form;
     ptxk_message why;
     char name[160];
     uint32_t small_tile, entry;
@@ -20657,15 +20685,15 @@ PTXK__EMIT(matmul) {
                        f.side[0].kind, f.side[1].kind, f.tile);
         ptxk__matmul_emit(m, site, &f, name);
     }
-    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT && f.dense; entry++) {
-        ptxk__dense_shape(&f, entry, &dense);
-        if (dense.split && dense.alternate) break;
+    for (entry = PTXK__WARPGROUP_WIDE; entry <= PTXK__WARPGROUP_ALTERNATE && f.has_warpgroups; entry++) {
+        ptxk__tma_shape(&f, entry, &form);
+        if (form.split && form.alternate) break;
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_w%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);
-        ptxk__dense_emit(m, site, &f, entry, name);
+        ptxk__warpgroup_emit(m, site, &f, entry, name);
     }
-    for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.memory; entry++) {
+    for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.has_tensor_memory; entry++) {
         if (entry == PTXK__TENSOR_PAIR && !ptxk__tensor_has_pair(&f)) break;
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_m%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
