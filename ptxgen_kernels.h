@@ -13691,7 +13691,7 @@ static ptxk__gemm_place ptxk__gemm_find_group(ptx_kernel *k, const ptxk__gemm *f
                                               ptx_val tile) {
     ptxk__gemm_place place;
     ptx_val all = ptx_u32(0xffffffffu), lane = ptx_laneid(k), m, groups, offsets, at, group, inside, begin;
-    ptx_val end, tiles, upto, x, p, q, value[4];
+    ptx_val end, tiles, prefix_tiles, x, p, q, value[4];
     ptx_var found[4], before, next; /* found: the group, its rows, tiles before it */
     uint32_t i;
     m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
@@ -13713,32 +13713,32 @@ static ptxk__gemm_place ptxk__gemm_find_group(ptx_kernel *k, const ptxk__gemm *f
         end = ptx_max(k, end, begin);
         x = ptx_sub(k, end, begin);
         tiles = ptxk__gemm_div_up(k, x, f->columns);
-        upto = tiles;
+        prefix_tiles = tiles;
         for (i = 1; i < 32; i *= 2) {
-            x = ptx_shfl_up(k, upto, ptx_u32(i), ptx_u32(0), all);
+            x = ptx_shfl_up(k, prefix_tiles, ptx_u32(i), ptx_u32(0), all);
             p = ptx_setp(k, PTX_GE, lane, ptx_u32(i));
             x = ptx_selp(k, ptx_as(x, PTX_U32), ptx_u32(0), p);
-            upto = ptx_add(k, upto, x);
+            prefix_tiles = ptx_add(k, prefix_tiles, x);
         }
         x = ptx_get(k, before);
-        upto = ptx_add(k, upto, x);
-        p = ptx_setp(k, PTX_LT, tile, upto);
+        prefix_tiles = ptx_add(k, prefix_tiles, x);
+        p = ptx_setp(k, PTX_LT, tile, prefix_tiles);
         q = ptx_ballot(k, p, all);
         x = ptx_brev(k, q);
         x = ptx_clz(k, x);
         x = ptx_min(k, ptx_as(x, PTX_U32), ptx_u32(31)); /* the first lane that has the tile, or lane 31 */
-        tiles = ptx_sub(k, upto, tiles);
+        tiles = ptx_sub(k, prefix_tiles, tiles);
         begin = ptx_shfl_idx(k, begin, x, ptx_u32(31), all);
         end = ptx_shfl_idx(k, end, x, ptx_u32(31), all);
         tiles = ptx_shfl_idx(k, tiles, x, ptx_u32(31), all);
-        upto = ptx_shfl_idx(k, upto, x, ptx_u32(31), all);
+        prefix_tiles = ptx_shfl_idx(k, prefix_tiles, x, ptx_u32(31), all);
         group = ptx_shfl_idx(k, group, x, ptx_u32(31), all);
         p = ptx_setp(k, PTX_NE, ptx_as(q, PTX_U32), ptx_u32(0));
         ptx_set(k, found[0], ptx_as(group, PTX_U32));
         ptx_set(k, found[1], ptx_as(begin, PTX_U32));
         ptx_set(k, found[2], ptx_as(end, PTX_U32));
         ptx_set(k, found[3], ptx_as(tiles, PTX_U32));
-        x = ptx_selp(k, ptx_u32(0), ptx_as(upto, PTX_U32), p);
+        x = ptx_selp(k, ptx_u32(0), ptx_as(prefix_tiles, PTX_U32), p);
         ptx_set(k, before, x);
         x = ptx_get(k, next);
         x = ptx_add(k, x, ptx_u32(32));
