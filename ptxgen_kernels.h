@@ -12967,9 +12967,9 @@ PTXK__LEFT_OUT(gemv)
 #define PTXK__GEMM_M_MAX 0x400000u
 #define PTXK__GEMM_N_MAX 0x4000000u
 #define PTXK__GEMM_X_WARPS 8u
-#define PTXK__GEMM_PAIR_UNITS 2u /* units of weights in a step */
-#define PTXK__GEMM_RASTER 8u     /* row tiles in a band of the tile order: see ptxk__gemm_locate */
-#define PTXK__GEMM_SCALES 32u    /* shared bytes of a row's unpacked scales: 16 f16 numbers */
+#define PTXK__GEMM_STEP_UNITS 2u   /* units of weights in a step */
+#define PTXK__GEMM_BAND 8u         /* row tiles in a band of the tile order: see ptxk__gemm_locate */
+#define PTXK__GEMM_SCALE_BYTES 32u /* shared bytes of a row's unpacked scales: 16 f16 numbers */
 #define PTXK__GEMM_M 4u          /* most 16-row tiles of a warp */
 #define PTXK__GEMM_N 8u          /* most 8-column tiles of a warp */
 
@@ -12978,7 +12978,7 @@ enum {
     PTXK__GEMM_FOLDED,  /* integers times their sub-block's scale; one factor for the unit */
     PTXK__GEMM_BLOCKS,  /* integers; a factor for each 32 values */
     PTXK__GEMM_NUMBERS, /* f16 or bf16; or bytes, as f16, with or without PTXK_FACTORS_... */
-    PTXK__GEMM_WORDS,   /* f32, as tf32 */
+    PTXK__GEMM_TF32,    /* f32, as tf32 */
     PTXK__GEMM_POWERS,  /* sm_75: f32 or bf16, as f16 times a power of two for each unit of a row */
     PTXK__GEMM_HALVED   /* integers; a factor for each 16 values */
 };
@@ -13016,7 +13016,7 @@ static const ptxk__gemm_format ptxk__gemm_formats[] = {
     {PTXK_Q4_0, PTXK__GEMM_BLOCKS, PTXK__GEMM_BLOCK, 256, 16, 0, 1048576.0f},
     {PTXK_F16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
     {PTXK_BF16, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 64, 4, 0, 1.0f},
-    {PTXK_F32, PTXK__GEMM_WORDS, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f},
+    {PTXK_F32, PTXK__GEMM_TF32, PTXK__GEMM_PLAIN, 32, 4, 0, 1.0f},
     {PTX_E4M3, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
     {PTX_E5M2, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f},
     {PTX_S8, PTXK__GEMM_NUMBERS, PTXK__GEMM_PLAIN, 128, 4, 0, 1.0f}};
@@ -13089,7 +13089,7 @@ static uint32_t ptxk__gemm_offset(const ptxk__block *b) {
 /* A form of prepared x. For a tile of columns and a unit it has `parts` parts, each [tile of 8
    columns][group][plane][lane] of 16 bytes (f32: [plane][2][lane]): operand B of lane 4 g + t, which has
    column g. The last part ends with the sums of x of each tile of 8 columns. Where integers have an offset,
-   each part ends with the initial values of accumulators, [tile of 8 columns][group][start][t]: -offset times
+   each part ends with the initial values of accumulators, [tile of 8 columns][group][set][t]: -offset times
    the sums of x of columns 2 t and 2 t + 1, twice. Warpgroups: core matrices,
    [plane][group][register][column][t] of 4 bytes. */
 typedef struct ptxk__gemm_x {
@@ -13097,13 +13097,13 @@ typedef struct ptxk__gemm_x {
     ptx_type type;   /* of the planes: f16, bf16; PTX_F32: tf32 */
     uint32_t planes; /* numbers whose sum is an element */
     uint32_t groups, parts;
-    uint32_t offset, starts; /* starts: of a group, with an offset: BLOCKS 1, HALVED 2 */
-    uint32_t part_bytes;     /* without the sums */
-    uint32_t bytes;      /* of a tile of columns and a unit */
+    uint32_t offset, initial_sums; /* initial_sums: sets for a group, with an offset: BLOCKS 1, HALVED 2 */
+    uint32_t part_bytes;           /* without the sums */
+    uint32_t bytes;                /* of a tile of columns and a unit */
 } ptxk__gemm_x;
 
 /* How one format's tiles are computed. */
-typedef struct ptxk__gemm_class {
+typedef struct ptxk__gemm_tiling {
     const ptxk__block *block;
     const ptxk__gemm_format *format;
     uint32_t x;          /* index of its form of x */
@@ -13113,33 +13113,32 @@ typedef struct ptxk__gemm_class {
     uint32_t area;       /* shared bytes of the block's rows: of a unit; of 2-byte aligned rows, of a step */
     uint32_t parts;
     uint32_t tails;    /* a row may end within a step or a chunk */
-    uint32_t
-        variants; /* of the loop, a bit mask: 1: for 4-byte aligned rows, 2: for any; many columns: bit i: for
-                     rows that begin at word i of a chunk */
-} ptxk__gemm_class;
+    uint32_t variants; /* of the loop, a bit mask: 1: for 4-byte aligned rows, 2: for any; many columns: */
+                       /* bit i: for rows that begin at word i of a chunk */
+} ptxk__gemm_tiling;
 
 /* Everything that a gemm description determines. */
 typedef struct ptxk__gemm {
-    uint32_t matrices, outputs, pair;    /* pair: 2 for a gated pair, else 1 */
-    uint32_t which[PTXK__GEMM_MATRICES]; /* class of each matrix */
-    ptxk__gemm_class kind[PTXK__GEMM_MATRICES];
+    uint32_t matrices, outputs, pair;           /* pair: 2 for a gated pair, else 1 */
+    uint32_t tiling_index[PTXK__GEMM_MATRICES]; /* tiling of each matrix */
+    ptxk__gemm_tiling tiling[PTXK__GEMM_MATRICES];
     ptxk__gemm_x x[PTXK__GEMM_MATRICES];
-    uint32_t classes, forms;
-    uint32_t in_twos; /* 1: with an odd m, the column after the last is prepared, too */
+    uint32_t tilings, forms;
+    uint32_t prepares_column_pairs; /* 1: with an odd m, the column after the last is prepared, too */
     ptx_type x_type, output;
     uint32_t flags, precision, factors, k_step;
-    uint32_t columns, tiles; /* columns of a block's tile; its tiles of 8 */
-    uint32_t n, m;           /* 8-column tiles and 16-row tiles of a warp */
-    uint32_t mixed;          /* gated pair of two formats: the rows of gate, then those of up */
-    uint32_t warps, rows;    /* rows of a block's tile, of one matrix */
-    uint32_t weights,
-        stage; /* shared bytes of a step of weights, of which there are two, and of a part of x */
-    uint32_t scales, shared; /* shared memory: offset of the unpacked scales; all bytes */
-    uint32_t wide;           /* many columns: the block unpacks its weights into shared memory */
-    uint32_t wgmma;          /* many columns: warpgroups multiply (sm_90a) */
-    uint32_t stages;         /* parts of x in shared memory */
-    uint32_t bulk;           /* one thread copies each part of x */
-    uint32_t x_at, raw_at, rows_at; /* wide: shared offsets of x, of packed rows, of numbers of rows */
+    uint32_t columns, tiles;          /* columns of a block's tile; its tiles of 8 */
+    uint32_t n, m;                    /* 8-column tiles and 16-row tiles of a warp */
+    uint32_t mixed;                   /* gated pair of two formats: the rows of gate, then those of up */
+    uint32_t warps, rows;             /* rows of a block's tile, of one matrix */
+    uint32_t weight_bytes;            /* shared bytes of a step of weights, of which there are two */
+    uint32_t stage_bytes;             /* shared bytes of a part of x */
+    uint32_t scales_at, shared_bytes; /* shared memory: offset of the unpacked scales; all bytes */
+    uint32_t wide;                    /* many columns: the block unpacks its weights into shared memory */
+    uint32_t wgmma;                   /* many columns: warpgroups multiply (sm_90a) */
+    uint32_t stages;                  /* parts of x in shared memory */
+    uint32_t bulk;                    /* one thread copies each part of x */
+    uint32_t x_at, raw_at, rows_at;   /* wide: shared offsets of x, of packed rows, of numbers of rows */
     int async;
 } ptxk__gemm;
 
@@ -13150,12 +13149,12 @@ static uint32_t ptxk__gemm_shared_limit(ptx_target target, uint32_t columns) {
     return chip < 80 ? 65536 : chip == 86 || chip == 89 || chip >= 120 ? 101376 : 115712;
 }
 
-static uint32_t ptxk__gemm_row_unit(const ptxk__block *b, uint32_t unit) {
-    return unit / b->values * b->bytes;
+static uint32_t ptxk__gemm_row_bytes(const ptxk__block *b, uint32_t values) {
+    return values / b->values * b->bytes;
 }
 
 /* The most columns whose sums fit into the registers of a thread. */
-static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t precision, ptx_target target) {
+static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_tiling *c, uint32_t precision, ptx_target target) {
     uint32_t exact = precision == PTXK_GEMM_EXACT, most = 64, chip = target & 0xfffu;
     if (c->block->id == PTXK_Q5_K || (c->block->id == PTXK_Q6_K && exact)) most = 32;
     if (c->block->id == PTXK_Q4_K && exact && (chip == 86 || chip == 89)) most = 32;
@@ -13169,12 +13168,12 @@ static uint32_t ptxk__gemm_most_columns(const ptxk__gemm_class *c, uint32_t prec
 }
 
 /* Shared bytes of a row: its scales in f16 or, of BLOCKS and HALVED without warpgroups, factors in f32. */
-static uint32_t ptxk__gemm_scales(const ptxk__gemm *f, const ptxk__gemm_class *c) {
+static uint32_t ptxk__gemm_scale_bytes(const ptxk__gemm *f, const ptxk__gemm_tiling *c) {
     if (c->format->kind == PTXK__GEMM_HALVED) return 64;
-    return c->format->kind == PTXK__GEMM_BLOCKS && !f->wgmma ? c->format->unit / 8 : PTXK__GEMM_SCALES;
+    return c->format->kind == PTXK__GEMM_BLOCKS && !f->wgmma ? c->format->unit / 8 : PTXK__GEMM_SCALE_BYTES;
 }
 
-static int ptxk__gemm_has_scales(const ptxk__gemm_class *c) {
+static int ptxk__gemm_has_scales(const ptxk__gemm_tiling *c) {
     return c->block->id == PTXK_Q6_K || c->block->reader || c->format->kind == PTXK__GEMM_BLOCKS;
 }
 
@@ -13183,36 +13182,37 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     uint32_t i;
     f->warps = warps;
     f->rows = warps * f->m * 16 / f->pair;
-    f->weights = f->stage = 0;
+    f->weight_bytes = f->stage_bytes = 0;
     for (i = 0; i < f->forms; i++) {
         ptxk__gemm_x *x = &f->x[i];
-        uint32_t group = f->tiles * (x->planes * (x->type == PTX_F32 ? 1024 : 512) + 64 * x->starts);
+        uint32_t group = f->tiles * (x->planes * (x->type == PTX_F32 ? 1024 : 512) + 64 * x->initial_sums);
         for (x->parts = 1; x->parts < x->groups && x->groups / x->parts * group > part_limit;) x->parts *= 2;
         x->part_bytes = x->groups / x->parts * group;
         x->bytes = x->groups * group + f->tiles * x->sums;
-        if (x->part_bytes + f->tiles * x->sums > f->stage) f->stage = x->part_bytes + f->tiles * x->sums;
+        if (x->part_bytes + f->tiles * x->sums > f->stage_bytes)
+            f->stage_bytes = x->part_bytes + f->tiles * x->sums;
     }
-    for (i = 0; i < f->classes; i++) {
-        ptxk__gemm_class *c = &f->kind[i];
-        uint32_t units = c->block->aligned || c->block->kind == PTXK__NUMBERS ? 1 : PTXK__GEMM_PAIR_UNITS;
-        c->chunks = PTXK__GEMM_PAIR_UNITS * c->unit_bytes / 16;
-        if (units > 1) c->chunks = (PTXK__GEMM_PAIR_UNITS * c->unit_bytes + 30 + 15) / 16;
+    for (i = 0; i < f->tilings; i++) {
+        ptxk__gemm_tiling *c = &f->tiling[i];
+        uint32_t units = c->block->aligned || c->block->kind == PTXK__NUMBERS ? 1 : PTXK__GEMM_STEP_UNITS;
+        c->chunks = PTXK__GEMM_STEP_UNITS * c->unit_bytes / 16;
+        if (units > 1) c->chunks = (PTXK__GEMM_STEP_UNITS * c->unit_bytes + 30 + 15) / 16;
         c->pitch = ((units > 1 ? c->chunks : c->unit_bytes / 16) | 1) * 16;
         c->area = warps * (f->mixed ? 2 : f->m) * 16 * c->pitch;
         c->parts = f->x[c->x].parts;
-        if (PTXK__GEMM_PAIR_UNITS / units * c->area > f->weights)
-            f->weights = PTXK__GEMM_PAIR_UNITS / units * c->area;
+        if (PTXK__GEMM_STEP_UNITS / units * c->area > f->weight_bytes)
+            f->weight_bytes = PTXK__GEMM_STEP_UNITS / units * c->area;
     }
-    f->stage = (f->stage + 127) / 128 * 128;
-    f->weights = (f->weights + 127) / 128 * 128;
-    f->scales = 2 * f->weights + f->stages * f->stage;
-    f->shared = f->scales;
-    for (i = 0; i < f->classes; i++) {
-        uint32_t bytes = warps * f->m * 16 * ptxk__gemm_scales(f, &f->kind[i]);
-        if (ptxk__gemm_has_scales(&f->kind[i]) && f->shared < f->scales + bytes)
-            f->shared = f->scales + bytes;
+    f->stage_bytes = (f->stage_bytes + 127) / 128 * 128;
+    f->weight_bytes = (f->weight_bytes + 127) / 128 * 128;
+    f->scales_at = 2 * f->weight_bytes + f->stages * f->stage_bytes;
+    f->shared_bytes = f->scales_at;
+    for (i = 0; i < f->tilings; i++) {
+        uint32_t bytes = warps * f->m * 16 * ptxk__gemm_scale_bytes(f, &f->tiling[i]);
+        if (ptxk__gemm_has_scales(&f->tiling[i]) && f->shared_bytes < f->scales_at + bytes)
+            f->shared_bytes = f->scales_at + bytes;
     }
-    f->shared += 32; /* the flag of the last block, and what ptxk__gemm_go_to writes */
+    f->shared_bytes += 32; /* the flag of the last block, and what ptxk__gemm_set_next_granule writes */
 }
 
 #define PTXK__WGMMA_WARPS 8u
@@ -13232,10 +13232,10 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
     ptxk__gemm_sizes(f, PTXK__WIDE_WARPS, 2 * f->tiles * 512 * f->x[0].planes);
     f->rows = PTXK__WIDE_ROWS / f->pair;
     f->x_at = 2 * planes * PTXK__WIDE_PART;
-    f->raw_at = f->x_at + 2 * f->stage;
+    f->raw_at = f->x_at + 2 * f->stage_bytes;
     f->rows_at = f->raw_at;
-    for (i = 0; i < f->classes; i++) {
-        ptxk__gemm_class *c = &f->kind[i];
+    for (i = 0; i < f->tilings; i++) {
+        ptxk__gemm_tiling *c = &f->tiling[i];
         c->chunks = c->block->aligned ? c->unit_bytes / 16 : (c->unit_bytes + 14 + 15) / 16;
         c->pitch = (c->chunks | 1) * 16;
         c->area = PTXK__WIDE_ROWS * c->pitch;
@@ -13243,37 +13243,39 @@ static int ptxk__gemm_wide_sizes(ptxk__gemm *f, ptx_target target, uint32_t colu
         if (f->raw_at + c->area > f->rows_at) f->rows_at = f->raw_at + c->area;
     }
     f->bulk = chip >= 90;
-    f->shared = f->rows_at + 4096 + 48;
-    return f->shared <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u : chip < 90 ? 166912u : 232448u);
+    f->shared_bytes = f->rows_at + 4096 + 48;
+    return f->shared_bytes <= (chip == 86 || chip == 89 || chip >= 120 ? 101376u
+                               : chip < 90                             ? 166912u
+                                                                       : 232448u);
 }
 
 /* Whether a weight becomes a sum of two f16 numbers, because it does not fit into one. */
-static int ptxk__wgmma_is_double(const ptxk__block *b, uint32_t precision) {
+static int ptxk__wgmma_is_split(const ptxk__block *b, uint32_t precision) {
     return precision == PTXK_GEMM_EXACT && (b->reader ? !b->reader->halves : !b->aligned);
 }
 
 /* Computes the sizes of a block whose warpgroups multiply; returns whether it fits. Shared memory holds two
    steps of packed rows, `stages` parts of x, unpacked scales, and two mbarriers for each stage. */
-static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int two) {
+static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int split) {
     uint32_t groups, i;
     f->wgmma = f->bulk = 1;
     f->columns = columns;
     f->n = f->tiles = columns / 8;
     f->m = 1;
     /* groups of 32 values in a part: larger parts need fewer instructions */
-    for (groups = two ? 2 : 4; groups; groups /= 2)
+    for (groups = split ? 2 : 4; groups; groups /= 2)
         for (f->stages = 4; f->stages > 1; f->stages /= 2) {
             ptxk__gemm_sizes(f, PTXK__WGMMA_WARPS, groups * f->tiles * f->x[0].planes * 512);
-            f->shared += 16 * f->stages;
+            f->shared_bytes += 16 * f->stages;
             for (i = 0; i < f->forms && f->stages <= 2 * f->x[i].parts; i++) continue;
-            if (f->shared <= 232448 && i == f->forms) return 1;
+            if (f->shared_bytes <= 232448 && i == f->forms) return 1;
         }
     return 0;
 }
 
 /* Whether warpgroups multiply weights of format b by so many columns: registers must suffice. A factor of 32
    values becomes one f16 number; those of IQ4_XS do not fit into one, which EXACT requires. */
-static int ptxk__wgmma_takes(const ptxk__block *b, uint32_t precision, uint32_t columns) {
+static int ptxk__wgmma_is_supported(const ptxk__block *b, uint32_t precision, uint32_t columns) {
     if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
     return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
 }
@@ -13328,7 +13330,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     for (i = 0; i < f->matrices; i++) {
         const ptxk__block *b = ptxk__gemm_find_block(format[i]);
         const ptxk__gemm_format *g;
-        ptxk__gemm_class *c = &f->kind[f->classes];
+        ptxk__gemm_tiling *c = &f->tiling[f->tilings];
         ptxk__gemm_x x;
         if (!b)
             return ptxk__refuse(why, PTX_E_DESC,
@@ -13339,18 +13341,18 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         f->mixed = f->pair > 1 && format[i] != format[0];
         if (f->mixed && wide) return PTX_E_DESC;
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
-        for (j = 0; j < f->classes && f->kind[j].block != b;) j++;
-        f->which[i] = j;
-        if (j < f->classes) continue;
+        for (j = 0; j < f->tilings && f->tiling[j].block != b;) j++;
+        f->tiling_index[i] = j;
+        if (j < f->tilings) continue;
         g = ptxk__gemm_format_of(b, target);
         if (wgmma && b->id == PTXK_Q8_0) g = ptxk__gemm_readers; /* units of 256 */
         if (b->id == PTXK_Q6_K && (target & 0xfffu) >= 80
             && d->columns <= (!d->precision && (target & 0xfffu) == 90 ? 16u : 8u))
             g = &ptxk__gemm_q6_halved;
-        f->classes++;
+        f->tilings++;
         c->block = b;
         c->format = g;
-        c->unit_bytes = ptxk__gemm_row_unit(b, g->unit);
+        c->unit_bytes = ptxk__gemm_row_bytes(b, g->unit);
         c->tails = b->values < 256 || !b->aligned;
         c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : b->bytes % 4 ? 3 : 1;
         memset(&x, 0, sizeof x);
@@ -13359,13 +13361,13 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         x.second = g->second;
         x.sums = g->sums;
         if (wgmma) {
-            if (!ptxk__wgmma_takes(b, d->precision, wide)) return PTX_E_DESC;
+            if (!ptxk__wgmma_is_supported(b, d->precision, wide)) return PTX_E_DESC;
             if (!b->reader && (d->precision == PTXK_GEMM_FAST || !b->aligned)) x.sums = 0;
-            if (ptxk__wgmma_is_double(b, d->precision)) planes = 2;
+            if (ptxk__wgmma_is_split(b, d->precision)) planes = 2;
         } else if (!wide && g->kind != PTXK__GEMM_FOLDED) {
             x.offset =
                 g->kind == PTXK__GEMM_BLOCKS || g->kind == PTXK__GEMM_HALVED ? ptxk__gemm_offset(b) : 0;
-            x.starts = !x.offset ? 0 : g->kind == PTXK__GEMM_BLOCKS ? 1 : 2;
+            x.initial_sums = !x.offset ? 0 : g->kind == PTXK__GEMM_BLOCKS ? 1 : 2;
         } else if (wide) {
             if (wide > 128
                 && (d->precision == PTXK_GEMM_EXACT || (target & 0xfffu) < 90 || format[i] != PTXK_Q4_K
@@ -13376,7 +13378,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
             if (g->order != PTXK__GEMM_PAIRS || d->precision == PTXK_GEMM_FAST) x.sums = 0;
             if (!b->aligned && d->precision == PTXK_GEMM_EXACT) planes = 2;
         }
-        x.type = g->kind == PTXK__GEMM_WORDS                              ? PTX_F32
+        x.type = g->kind == PTXK__GEMM_TF32                               ? PTX_F32
                  : format[i] == PTXK_BF16 && g->kind != PTXK__GEMM_POWERS ? PTX_BF16
                                                                           : PTX_F16;
         x.planes = d->precision == PTXK_GEMM_EXACT ? 2 : 1;
@@ -13403,20 +13405,20 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
     f->wide = wide;
     if (wide) return ptxk__gemm_wide_sizes(f, target, wide, planes) ? PTX_E_NONE : PTX_E_DESC;
     f->columns = d->columns > 64 ? 64 : d->columns;
-    for (i = 0; i < f->classes; i++) {
-        part = ptxk__gemm_most_columns(&f->kind[i], d->precision, target);
+    for (i = 0; i < f->tilings; i++) {
+        part = ptxk__gemm_most_columns(&f->tiling[i], d->precision, target);
         if (f->mixed && part > 8) part /= 2; /* twice the sums */
         if (f->columns > part) f->columns = part;
     }
     f->n = f->tiles = f->columns / 8;
-    for (i = 0; i < f->forms && f->n == 1; i++) f->in_twos |= f->x[i].starts != 0;
+    for (i = 0; i < f->forms && f->n == 1; i++) f->prepares_column_pairs |= f->x[i].initial_sums != 0;
     f->m = f->mixed ? 4 : 2;
     limit = ptxk__gemm_shared_limit(target, f->columns);
     /* numbers of warps that divide the copies of x evenly need fewer registers */
     for (warps = f->columns > 32 ? 8 : 4; warps; warps = f->columns > 32 ? warps / 2 : warps - 1)
         for (part = 16384; part > 4096; part /= 2) {
             ptxk__gemm_sizes(f, warps, part);
-            if (f->shared <= limit) return PTX_E_NONE;
+            if (f->shared_bytes <= limit) return PTX_E_NONE;
         }
     return ptxk__refuse(why, PTX_E_DESC, "gemm: %u columns do not fit into the shared memory of the target",
                         f->columns);
@@ -13442,8 +13444,9 @@ PTXGEN_API uint32_t ptxk_gemm_columns(uint32_t m) {
 
 /* Tiles of rows of x; of groups the most that any sizes make. In kernels: ptxk__gemm_column_tiles_of. */
 static uint64_t ptxk__gemm_column_tiles(const ptxk__gemm *f, uint32_t m, uint32_t groups) {
-    uint32_t own = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
-    return own ? own + (m - own) / f->columns : ptxk__ceil_div(m, f->columns);
+    uint32_t nonempty_groups = !(f->flags & PTXK_GEMM_GROUPED) ? 0 : groups < m ? groups : m;
+    return nonempty_groups ? nonempty_groups + (m - nonempty_groups) / f->columns
+                           : ptxk__ceil_div(m, f->columns);
 }
 
 /* The number of row tiles of all outputs. */
@@ -13468,9 +13471,9 @@ static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_
    sectors of 32 bytes (more than 32 columns: chunks of 16) or, in 2-byte aligned formats, whole words. */
 static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
     uint32_t i, step;
-    for (i = 0; i < f->classes && !f->wide; i++) {
-        step = !f->kind[i].block->aligned ? 4 : f->columns > 32 ? 16 : 32;
-        if (ptxk__gemm_row_unit(f->kind[i].block, 256) % step) return 512;
+    for (i = 0; i < f->tilings && !f->wide; i++) {
+        step = !f->tiling[i].block->aligned ? 4 : f->columns > 32 ? 16 : 32;
+        if (ptxk__gemm_row_bytes(f->tiling[i].block, 256) % step) return 512;
     }
     return 256;
 }
@@ -13480,15 +13483,15 @@ static uint32_t ptxk__gemm_granule(const ptxk__gemm *f) {
    values of a tile: the mean of the busiest multiprocessor's granules and the longest block's, 6 for a
    block's first tile, 3 for each other, and sums of parts. With 64 columns and more, runs of more than 8
    tiles would separate blocks that share rows in L2: each tile has a block then, unless GROUPED. */
-static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
+static uint32_t ptxk__gemm_choose_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *shape, uint64_t tiles) {
     uint32_t units = ptxk__ceil_div(shape->k, ptxk__gemm_granule(f)), step = ptxk__gemm_granule(f) / 64;
     uint32_t chip = shape->target & 0xfffu, resident, chosen = 0;
     uint32_t total = chip < 80                                 ? 65536
                      : chip == 86 || chip == 89 || chip >= 120 ? 102400
                      : chip < 90                               ? 167936
                                                                : 233472;
-    uint64_t sms = shape->sm_count, slots, all = tiles * units, best = UINT64_MAX, least, most, cost;
-    resident = f->wide || total < f->shared + 1024 ? 1 : total / (f->shared + 1024);
+    uint64_t sms = shape->sm_count, slots, all = tiles * units, best = UINT64_MAX, least, longest, cost;
+    resident = f->wide || total < f->shared_bytes + 1024 ? 1 : total / (f->shared_bytes + 1024);
     slots = sms * resident;
     least = (all + slots - 1) / slots;
     if (!(f->flags & PTXK_GEMM_GROUPED)) { /* a block for each tile */
@@ -13497,15 +13500,16 @@ static uint32_t ptxk__gemm_blocks(const ptxk__gemm *f, const ptxk_gemm_shape *sh
         chosen = (uint32_t)tiles;
         if (f->columns >= 64 && least > 8ull * units) return chosen;
     }
-    for (most = least; most <= least + units; most++) { /* granules of the longest block */
-        uint64_t blocks = most == least && all > slots ? slots : (all + most - 1) / most;
-        uint64_t longer = all % blocks ? all % blocks : blocks, busiest;
-        uint64_t starts = (most + units - 2) / units + 1; /* tiles of a block, at most */
-        if (longer == blocks && most % units == 0) starts = most / units;
-        if (longer == blocks && units % most == 0) starts = 1;
-        busiest = (all - longer) / blocks * ((blocks + sms - 1) / sms) + (longer + sms - 1) / sms;
-        cost = (busiest + most) * step + 6 + 6 * starts;
-        if (most % units) cost += 4 + 2 * (units / most / 4);
+    for (longest = least; longest <= least + units; longest++) { /* granules of the longest block */
+        uint64_t blocks = longest == least && all > slots ? slots : (all + longest - 1) / longest;
+        uint64_t blocks_with_one_more = all % blocks ? all % blocks : blocks, busiest;
+        uint64_t block_tiles = (longest + units - 2) / units + 1; /* tiles of a block, at most */
+        if (blocks_with_one_more == blocks && longest % units == 0) block_tiles = longest / units;
+        if (blocks_with_one_more == blocks && units % longest == 0) block_tiles = 1;
+        busiest = (all - blocks_with_one_more) / blocks * ((blocks + sms - 1) / sms)
+                  + (blocks_with_one_more + sms - 1) / sms;
+        cost = (busiest + longest) * step + 6 + 6 * block_tiles;
+        if (longest % units) cost += 4 + 2 * (units / longest / 4);
         if (cost < best) best = cost, chosen = (uint32_t)blocks;
     }
     return chosen;
@@ -13556,17 +13560,18 @@ PTXK__PLAN(gemm) {
     plan->launches = 2;
     l = &plan->launch[0];
     l->entry = 0;
-    l->grid[0] = f.columns == 8 && !(f.flags & PTXK_GEMM_GROUPED) ? shape->m + (shape->m & f.in_twos)
-                                                                  : (uint32_t)column_tiles * f.columns;
+    l->grid[0] = f.columns == 8 && !(f.flags & PTXK_GEMM_GROUPED)
+                     ? shape->m + (shape->m & f.prepares_column_pairs)
+                     : (uint32_t)column_tiles * f.columns;
     l->block[0] = 32 * PTXK__GEMM_X_WARPS;
     l->grid[1] = l->grid[2] = l->block[1] = l->block[2] = 1;
     l = &plan->launch[1];
     l->entry = 1;
-    l->grid[0] = ptxk__gemm_blocks(&f, shape, tiles * column_tiles);
+    l->grid[0] = ptxk__gemm_choose_blocks(&f, shape, tiles * column_tiles);
     l->grid[1] = l->grid[2] = 1;
     l->block[0] = 32 * f.warps;
     l->block[1] = l->block[2] = 1;
-    l->shared_bytes = f.shared;
+    l->shared_bytes = f.shared_bytes;
     plan->workspace_bytes = ptxk__gemm_parts_at(&f, tiles, column_tiles, shape->k);
     if (tiles * column_tiles % l->grid[0] || f.flags & PTXK_GEMM_GROUPED) { /* parts of two tiles a block */
         plan->zero_bytes = ptxk__up_256(tiles * column_tiles * 4);
@@ -13575,8 +13580,8 @@ PTXK__PLAN(gemm) {
     plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
                       + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
     for (i = 0; i < f.matrices; i++) {
-        const ptxk__block *b = f.kind[f.which[i]].block;
-        plan->min_bytes += (uint64_t)ptxk__gemm_row_unit(b, shape->k) * n[i] * groups;
+        const ptxk__block *b = f.tiling[f.tiling_index[i]].block;
+        plan->min_bytes += (uint64_t)ptxk__gemm_row_bytes(b, shape->k) * n[i] * groups;
         if (ptxk__gemm_is_byte(b))
             plan->min_bytes += 4 * ptxk__gemm_factors_of(f.factors, n[i], shape->k) * groups;
     }
@@ -13628,8 +13633,8 @@ PTXK__CHECK(gemm) {
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "gemm: matrix[%u].y_stride is %llu, must be n (%u) to 2^32 - 1 (0: n)", i,
                                 (unsigned long long)stride, m->n);
-        b = f.kind[f.which[i]].block;
-        row = (uint64_t)ptxk__gemm_row_unit(b, args->k) * m->n;
+        b = f.tiling[f.tiling_index[i]].block;
+        row = (uint64_t)ptxk__gemm_row_bytes(b, args->k) * m->n;
         s[count] = ptxk__span_of(names[i][0], m->weights, row, 16, 1);
         if (f.flags & PTXK_GEMM_GROUPED) {
             if (args->group_stride[i] % 16 || (!args->group_stride[i] && row % 16 && groups > 1))
@@ -13688,8 +13693,8 @@ PTXK__CHECK(gemm) {
 #define PTXK__GEMM_FIELD(i, field)                                                                           \
     (offsetof(ptxk_gemm_args, matrix) + (i) * sizeof(ptxk_gemm_matrix) + offsetof(ptxk_gemm_matrix, field))
 
-/* The address `at` + 4 n bytes, rounded up to whole 256 bytes from `at`. n is below 2^32 - 63. */
-static ptx_val ptxk__gemm_behind(ptx_kernel *k, ptx_val at, ptx_val n) {
+/* The address behind n words at `at`, rounded up to whole 256 bytes from `at`. n is below 2^32 - 63. */
+static ptx_val ptxk__gemm_after_words(ptx_kernel *k, ptx_val at, ptx_val n) {
     n = ptx_add(k, n, ptx_u32(63));
     n = ptx_shr(k, n, ptx_u32(6));
     return ptx_ptr_add(k, at, n, 256);
@@ -13707,13 +13712,13 @@ typedef struct ptxk__gemm_layout {
 } ptxk__gemm_layout;
 
 static ptx_val ptxk__gemm_column_tiles_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val m) {
-    ptx_val own, x;
+    ptx_val nonempty_groups, x;
     if (!(f->flags & PTXK_GEMM_GROUPED)) return ptxk__gemm_div_up(k, m, f->columns);
-    own = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
-    own = ptx_min(k, own, m);
-    x = ptx_sub(k, m, own);
+    nonempty_groups = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, groups));
+    nonempty_groups = ptx_min(k, nonempty_groups, m);
+    x = ptx_sub(k, m, nonempty_groups);
     x = ptx_div(k, x, ptx_u32(f->columns));
-    return ptx_add(k, own, x);
+    return ptx_add(k, nonempty_groups, x);
 }
 
 static void ptxk__gemm_layout_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptxk__gemm_layout *l) {
@@ -13728,9 +13733,9 @@ static void ptxk__gemm_layout_of(ptx_kernel *k, const ptxk__gemm *f, ptx_val arg
     }
     l->counters = at;
     x = ptx_mul(k, l->tiles[f->outputs - 1], l->column_tiles);
-    l->factors = ptxk__gemm_behind(k, at, x);
+    l->factors = ptxk__gemm_after_words(k, at, x);
     x = ptx_mul(k, l->column_tiles, ptx_u32(f->columns));
-    at = ptxk__gemm_behind(k, l->factors, x);
+    at = ptxk__gemm_after_words(k, l->factors, x);
     for (i = 0; i < f->forms; i++) {
         l->x[i] = at;
         units = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, k));
@@ -13753,17 +13758,19 @@ static ptx_val ptxk__gemm_stride(ptx_kernel *k, ptx_val args, size_t offset, ptx
     return ptx_selp(k, n, stride, p);
 }
 
-/* Where a column tile lies among the groups: what ptxk__gemm_find returns. */
+/* Where a column tile lies among the groups: what ptxk__gemm_find_group returns. */
 typedef struct ptxk__gemm_place {
-    ptx_val group, first, left; /* u32: group; the tile's first row of y; rows of the group from there on */
-    ptx_val exists;             /* predicate: the tile exists */
-    ptx_val tiles;              /* where it does not: the tiles of all groups */
+    ptx_val group, first; /* u32: the group; the tile's first row of y */
+    ptx_val rows_left;    /* u32: rows of the group from there on */
+    ptx_val exists;       /* predicate: the tile exists */
+    ptx_val tiles;        /* where it does not: the tiles of all groups */
 } ptxk__gemm_place;
 
-static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_val args, ptx_val tile) {
+static ptxk__gemm_place ptxk__gemm_find_group(ptx_kernel *k, const ptxk__gemm *f, ptx_val args,
+                                              ptx_val tile) {
     ptxk__gemm_place place;
     ptx_val all = ptx_u32(0xffffffffu), lane = ptx_laneid(k), m, groups, offsets, at, group, inside, begin;
-    ptx_val end, tiles, upto, x, p, q, value[4];
+    ptx_val end, tiles, prefix_tiles, x, p, q, value[4];
     ptx_var found[4], before, next; /* found: the group, its rows, tiles before it */
     uint32_t i;
     m = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
@@ -13785,32 +13792,32 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
         end = ptx_max(k, end, begin);
         x = ptx_sub(k, end, begin);
         tiles = ptxk__gemm_div_up(k, x, f->columns);
-        upto = tiles;
+        prefix_tiles = tiles;
         for (i = 1; i < 32; i *= 2) {
-            x = ptx_shfl_up(k, upto, ptx_u32(i), ptx_u32(0), all);
+            x = ptx_shfl_up(k, prefix_tiles, ptx_u32(i), ptx_u32(0), all);
             p = ptx_setp(k, PTX_GE, lane, ptx_u32(i));
             x = ptx_selp(k, ptx_as(x, PTX_U32), ptx_u32(0), p);
-            upto = ptx_add(k, upto, x);
+            prefix_tiles = ptx_add(k, prefix_tiles, x);
         }
         x = ptx_get(k, before);
-        upto = ptx_add(k, upto, x);
-        p = ptx_setp(k, PTX_LT, tile, upto);
+        prefix_tiles = ptx_add(k, prefix_tiles, x);
+        p = ptx_setp(k, PTX_LT, tile, prefix_tiles);
         q = ptx_ballot(k, p, all);
         x = ptx_brev(k, q);
         x = ptx_clz(k, x);
         x = ptx_min(k, ptx_as(x, PTX_U32), ptx_u32(31)); /* the first lane that has the tile, or lane 31 */
-        tiles = ptx_sub(k, upto, tiles);
+        tiles = ptx_sub(k, prefix_tiles, tiles);
         begin = ptx_shfl_idx(k, begin, x, ptx_u32(31), all);
         end = ptx_shfl_idx(k, end, x, ptx_u32(31), all);
         tiles = ptx_shfl_idx(k, tiles, x, ptx_u32(31), all);
-        upto = ptx_shfl_idx(k, upto, x, ptx_u32(31), all);
+        prefix_tiles = ptx_shfl_idx(k, prefix_tiles, x, ptx_u32(31), all);
         group = ptx_shfl_idx(k, group, x, ptx_u32(31), all);
         p = ptx_setp(k, PTX_NE, ptx_as(q, PTX_U32), ptx_u32(0));
         ptx_set(k, found[0], ptx_as(group, PTX_U32));
         ptx_set(k, found[1], ptx_as(begin, PTX_U32));
         ptx_set(k, found[2], ptx_as(end, PTX_U32));
         ptx_set(k, found[3], ptx_as(tiles, PTX_U32));
-        x = ptx_selp(k, ptx_u32(0), ptx_as(upto, PTX_U32), p);
+        x = ptx_selp(k, ptx_u32(0), ptx_as(prefix_tiles, PTX_U32), p);
         ptx_set(k, before, x);
         x = ptx_get(k, next);
         x = ptx_add(k, x, ptx_u32(32));
@@ -13831,7 +13838,7 @@ static ptxk__gemm_place ptxk__gemm_find(ptx_kernel *k, const ptxk__gemm *f, ptx_
     end = value[2];
     x = ptx_sub(k, tile, value[3]);
     place.first = ptx_mad(k, x, ptx_u32(f->columns), begin);
-    place.left = ptx_sub(k, end, place.first);
+    place.rows_left = ptx_sub(k, end, place.first);
     return place;
 }
 
@@ -13899,13 +13906,13 @@ static void ptxk__gemm_split_sums(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val *
 
 /* Stores the sums of x that minima are multiplied by, as two f16 numbers each. sum: of this lane's quads,
    rounded as in ptxk__gemm_split. at: the sums of a tile of 8 columns. PAIRS, BYTES: sums of the 32 values of
-   sub-blocks 2 t and 2 t + 1, times 2^-10; other orders: of 16 values, times 2^-4. With starts: the initial
-   values of the accumulators of a group, f32, times 2^-24 as integers in operand A are. */
+   sub-blocks 2 t and 2 t + 1, times 2^-10; other orders: of 16 values, times 2^-4. With initial_sums: the
+   initial values of the accumulators of a group, f32, times 2^-24 as integers in operand A are. */
 static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_x *x, ptx_val lane,
                                   ptx_val inside, ptx_val column, ptx_val at, const ptx_val sum[2]) {
     ptx_val a[2], high[2], low[2], here, p, half;
     uint32_t i, bytes = x->order == PTXK__GEMM_BYTES, pairs = bytes || x->order == PTXK__GEMM_PAIRS;
-    if (x->starts) { /* lanes t = 0 and 1 store the same sums: for rows g, and for rows g + 8 */
+    if (x->initial_sums) { /* lanes t = 0 and 1 store the same sums: for rows g, and for rows g + 8 */
         here = ptx_bfe(k, column, ptx_u32(1), ptx_u32(2));
         half = ptx_and(k, lane, ptx_u32(3));
         here = ptx_mad(k, here, ptx_u32(2), half);
@@ -13914,9 +13921,9 @@ static void ptxk__gemm_store_sums(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         here = ptx_ptr_add(k, at, here, 4);
         p = ptx_setp(k, PTX_LT, half, ptx_u32(2));
         p = ptx_and(k, p, inside);
-        a[0] = x->starts > 1 ? sum[0] : ptx_add(k, sum[0], sum[1]);
+        a[0] = x->initial_sums > 1 ? sum[0] : ptx_add(k, sum[0], sum[1]);
         a[1] = sum[1];
-        for (i = 0; i < x->starts; i++) {
+        for (i = 0; i < x->initial_sums; i++) {
             a[i] = ptxk_warp_reduce(k, PTX_ADD, a[i], 1, 4);
             a[i] = ptx_op2(k, PTX_MUL, PTX_RN, a[i], ptx_f32((double)x->offset / -16777216.0));
             ptx_guard(k, p);
@@ -13973,7 +13980,7 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
     ptx_val units, items, i, t, w, unit, at, here, q[2], in[8], plain[4], words[3][8], rounded[8], x4, p,
         lane;
     ptx_val sum[2], base, tile, other, group;
-    uint32_t e, h, per = x->groups / x->parts, planes = x->planes, size = x->type == PTX_F32 ? 2 : 1;
+    uint32_t e, h, part_groups = x->groups / x->parts, planes = x->planes, size = x->type == PTX_F32 ? 2 : 1;
     units = ptxk__gemm_div_up(k, n, x->unit);
     items = ptx_mul(k, units, ptx_u32(4 * x->groups));
     lane = ptx_laneid(k);
@@ -14034,27 +14041,27 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
         at = ptx_ptr_add(k, base, here, 1);
         if (f->wgmma) { /* a core matrix: 8 columns of one register of lanes t = 0 ... 3 */
             other = ptx_and(k, column, ptx_u32(f->columns - 1));
-            here = ptx_and(k, w, ptx_u32(per - 1));
+            here = ptx_and(k, w, ptx_u32(part_groups - 1));
             other = ptx_mad(k, here, ptx_u32(4 * f->columns), other);
             other = ptx_mul(k, other, ptx_u32(16));
             other = ptx_mad(k, t, ptx_u32(4), other);
-            here = ptx_div(k, w, ptx_u32(per));
+            here = ptx_div(k, w, ptx_u32(part_groups));
             other = ptx_mad(k, here, ptx_u32(x->part_bytes), other);
             x4 = ptx_ptr_add(k, at, other, 1);
             for (e = 0; e < 4 * planes; e++) {
                 ptx_guard(k, p);
-                ptx_st(k, PTX_B32, ptx_at(x4, (int64_t)(16 * f->columns * (e / 4 * 4 * per + e % 4))),
+                ptx_st(k, PTX_B32, ptx_at(x4, (int64_t)(16 * f->columns * (e / 4 * 4 * part_groups + e % 4))),
                        words[e / 4][e % 4]);
             }
         }
-        here = ptx_mul(k, tile, ptx_u32(per));
+        here = ptx_mul(k, tile, ptx_u32(part_groups));
         if (x->parts > 1) { /* wide: part p has groups p and p + parts */
-            other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(per));
-            if (x->starts)
+            other = f->wide ? ptx_and(k, w, ptx_u32(x->parts - 1)) : ptx_div(k, w, ptx_u32(part_groups));
+            if (x->initial_sums)
                 at = ptx_ptr_add(k, at, other, x->part_bytes);
             else
                 here = ptx_mad(k, other, ptx_u32(x->part_bytes / (512 * planes * size)), here);
-            w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(per - 1));
+            w = f->wide ? ptx_div(k, w, ptx_u32(x->parts)) : ptx_and(k, w, ptx_u32(part_groups - 1));
         }
         here = ptx_add(k, here, w);
         group = here;
@@ -14068,17 +14075,19 @@ static void ptxk__gemm_write_form(ptx_kernel *k, const ptxk__gemm *f, const ptxk
             ptx_st_vec(k, PTX_B32, 4, ptx_at(x4, (int64_t)(512 * e)),
                        size > 1 ? words[e / 2] + 4 * (e & 1) : words[e]);
         }
-        if (x->sums || x->starts) {
+        if (x->sums || x->initial_sums) {
             for (h = 0; h < 2; h++) {
                 sum[h] = ptx_add(k, rounded[4 * h], rounded[4 * h + 1]);
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 2]);
                 sum[h] = ptx_add(k, sum[h], rounded[4 * h + 3]);
             }
-            here =
-                x->starts ? ptx_mul(k, group, ptx_u32(64 * x->starts)) : ptx_mul(k, tile, ptx_u32(x->sums));
+            here = x->initial_sums ? ptx_mul(k, group, ptx_u32(64 * x->initial_sums))
+                                   : ptx_mul(k, tile, ptx_u32(x->sums));
             if (!f->wgmma) at = ptx_ptr_add(k, at, here, 1);
             at = ptx_ptr_add(
-                k, at, ptx_u32(x->starts ? f->tiles * per * planes * 512 : x->part_bytes * x->parts), 1);
+                k, at,
+                ptx_u32(x->initial_sums ? f->tiles * part_groups * planes * 512 : x->part_bytes * x->parts),
+                1);
             ptxk__gemm_store_sums(k, f, x, lane, p, column, at, sum);
         }
     }
@@ -14091,10 +14100,10 @@ static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val
                                      ptx_val *exists) {
     ptx_val tile = ptx_div(k, column, ptx_u32(f->columns)), x, p, list, count, inside;
     ptx_var row;
-    ptxk__gemm_place place = ptxk__gemm_find(k, f, args, tile);
+    ptxk__gemm_place place = ptxk__gemm_find_group(k, f, args, tile);
     x = ptx_and(k, column, ptx_u32(f->columns - 1));
-    p = inside = ptx_setp(k, PTX_LT, x, place.left);
-    if (f->in_twos) p = ptx_setp(k, PTX_LT, ptx_and(k, x, ptx_u32(6)), place.left);
+    p = inside = ptx_setp(k, PTX_LT, x, place.rows_left);
+    if (f->prepares_column_pairs) p = ptx_setp(k, PTX_LT, ptx_and(k, x, ptx_u32(6)), place.rows_left);
     p = f->columns == 8 ? ptx_and(k, p, place.exists) : place.exists;
     p = ptx_not(k, p);
     ptx_guard(k, p);
@@ -14127,8 +14136,8 @@ static ptx_val ptxk__gemm_source_row(ptx_kernel *k, const ptxk__gemm *f, ptx_val
 static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__gemm_layout layout;
-    ptx_val args, scratch, tid, column, from, n, x[4], plain[4], i, end, most, bad, squares, scale, factor, p,
-        at, row;
+    ptx_val args, scratch, tid, column, from, n, x[4], plain[4], i, end, largest, bad, squares, scale, factor,
+        p, at, row;
     ptx_var state[3];
     uint32_t e;
     ptx_launch_bounds(k, 32 * PTXK__GEMM_X_WARPS, 1);
@@ -14152,28 +14161,28 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     i = ptx_mul(k, tid, ptx_u32(4));
     i = ptx_for(k, i, end, ptx_u32(128 * PTXK__GEMM_X_WARPS));
     {
-        most = ptx_get(k, state[0]);
+        largest = ptx_get(k, state[0]);
         bad = ptx_get(k, state[1]);
         squares = ptx_get(k, state[2]);
         ptxk__gemm_load_quad(k, f, args, from, i, end, plain, x);
         for (e = 0; e < 4; e++) {
             factor = ptx_abs(k, x[e]);
-            most = ptx_max(k, most, factor);
+            largest = ptx_max(k, largest, factor);
             bad = ptx_fma(k, x[e], ptx_f32(0), bad);
         }
         squares = ptxk_dot(k, 4, plain, plain, squares);
-        ptx_set(k, state[0], most);
+        ptx_set(k, state[0], largest);
         ptx_set(k, state[1], bad);
         ptx_set(k, state[2], squares);
     }
     ptx_end(k);
-    most = ptx_get(k, state[0]);
-    most = ptxk_block_reduce(k, PTX_MAX, most, PTXK__GEMM_X_WARPS, scratch);
+    largest = ptx_get(k, state[0]);
+    largest = ptxk_block_reduce(k, PTX_MAX, largest, PTXK__GEMM_X_WARPS, scratch);
     bad = ptx_get(k, state[1]);
     bad = ptxk_block_reduce(k, PTX_ADD, bad, PTXK__GEMM_X_WARPS,
                             ptx_ptr_add(k, scratch, ptx_u32(4 * PTXK__GEMM_X_WARPS), 1));
-    /* scale: 2^(14 - e) for 2^e <= most < 2^(e + 1), clamped to 2^-112 ... 2^126 */
-    i = ptx_shr(k, ptx_as(most, PTX_U32), ptx_u32(23));
+    /* scale: 2^(14 - e) for 2^e <= largest < 2^(e + 1), clamped to 2^-112 ... 2^126 */
+    i = ptx_shr(k, ptx_as(largest, PTX_U32), ptx_u32(23));
     i = ptx_max(k, i, ptx_u32(15));
     at = ptx_sub(k, i, ptx_u32(14)); /* the exponent of the inverse */
     i = ptx_sub(k, ptx_u32(268), i);
@@ -14210,100 +14219,100 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
 
 typedef struct ptxk__gemm_state {
     ptx_val args, tid, lane, warp, g, t, shared, flag;
-    const ptxk__gemm_class *kind;
+    const ptxk__gemm_tiling *tiling;
     const ptxk__gemm_x *form;
     ptxk__gemm_layout layout;
-    ptx_val columns_left; /* rows of x from this tile of columns on, of its group */
-    ptxk__gemm_place place; /* GROUPED */
-    ptx_val column_tile, tile;       /* the tile's number among all of the launch */
-    ptx_val granules;                /* of a tile */
-    ptx_val per, longer;             /* see ptxk__gemm_share */
-    ptx_val first, stop;             /* granules of this tile that the block multiplies */
-    ptx_val column_tiles;            /* GROUPED: those that exist */
-    ptx_var at_granule;              /* the block's next, numbered through all tiles */
-    ptx_val end_granule;             /* the end of the block's granules */
-    ptx_val row_tile;                /* in this matrix */
-    ptx_val n;          /* rows of this matrix */
-    ptx_val weights[2]; /* gated pair: of both matrices */
-    ptx_val factors[2]; /* of 8-bit weights: addresses */
-    ptx_val factor_at[PTXK__GEMM_M][2];   /* the factors of row (i, h) */
-    ptx_var next_factor[PTXK__GEMM_M][2]; /* where units have their own: the next unit's */
+    ptx_val columns_left;                        /* rows of x from this tile of columns on, of its group */
+    ptxk__gemm_place place;                      /* GROUPED */
+    ptx_val column_tile, tile;                   /* the tile's number among all of the launch */
+    ptx_val granules;                            /* of a tile */
+    ptx_val granules_each, blocks_with_one_more; /* see ptxk__gemm_share */
+    ptx_val first_granule, stop_granule;         /* granules of this tile that the block multiplies */
+    ptx_val column_tiles;                        /* GROUPED: those that exist */
+    ptx_var next_granule;                        /* the block's next, numbered through all tiles */
+    ptx_val end_granule;                         /* the end of the block's granules */
+    ptx_val row_tile;                            /* in this matrix */
+    ptx_val n;                                   /* rows of this matrix */
+    ptx_val weights[2];                          /* gated pair: of both matrices */
+    ptx_val factors[2];                          /* of 8-bit weights: addresses */
+    ptx_val factor_at[PTXK__GEMM_M][2];          /* the factors of row (i, h) */
+    ptx_var next_factor[PTXK__GEMM_M][2];        /* where units have their own: the next unit's */
     ptx_val y, bias[2], y_stride;
-    ptx_val row_bytes, end, full; /* end: of the slice, in units; full: whole units of a row */
-    ptx_val needed;               /* units that a row must have left to copy a step without bounds checks */
-    ptx_val first_unit;           /* the slice's first unit */
-    ptx_var unit;                 /* this step's first */
-    ptx_var slot;                 /* shared offset of the step's weights */
-    ptx_var from[PTXK__GEMM_M];   /* this lane's part of the next step's rows, in global memory */
-    ptx_val to, cross;            /* where its chunks go in slot 0; added where a pair spans two units */
-    ptx_val half;                 /* which chunk of each pair is this lane's */
-    ptx_var x_from;               /* this thread's part of the next unit's x */
+    ptx_val row_bytes, end_unit, full_units; /* end_unit: of the slice; full_units: of a row */
+    ptx_val needed_units;        /* units that a row must have left to copy a step without bounds checks */
+    ptx_val first_unit;          /* the slice's first unit */
+    ptx_var unit;                /* this step's first */
+    ptx_var slot;                /* shared offset of the step's weights */
+    ptx_var from[PTXK__GEMM_M];  /* this lane's part of the next step's rows, in global memory */
+    ptx_val to, straddle_offset; /* where its chunks go in slot 0; added where a pair spans two units */
+    ptx_val half;                /* which chunk of each pair is this lane's */
+    ptx_var x_from;              /* this thread's part of the next unit's x */
     ptx_val x_to, x_valid, sums_valid;
-    ptx_val x_at;      /* shared address of this lane's operand B */
-    ptx_val starts_at; /* and of the initial values of its accumulators */
-    ptx_val row;  /* shared address of row g in slot 0 */
+    ptx_val x_at;            /* shared address of this lane's operand B */
+    ptx_val initial_sums_at; /* and of the initial values of its accumulators */
+    ptx_val row;             /* shared address of row g in slot 0 */
     ptx_var sum[PTXK__GEMM_M][4 * PTXK__GEMM_N][4];
     ptx_val zero;
-    ptx_val at, own; /* shared addresses: row g of this unit, this lane's part of it */
+    ptx_val unit_row, own_part; /* shared addresses: row g of this unit, this lane's part of it */
     ptx_val acc[2][PTXK__GEMM_M][PTXK__GEMM_N][4];
-    const char *waits; /* call site, where the products wait for the preceding kernels; else NULL */
-    uint32_t chains; /* accumulators of a tile, which its products use in turn */
-    ptx_val constant[12]; /* of the format, see ptxk__gemm_lane */
+    const char *wait_site; /* call site, where the products wait for the preceding kernels; else NULL */
+    uint32_t chains;       /* accumulators of a tile, which its products use in turn */
+    ptx_val constant[12];  /* of the format, see ptxk__gemm_lane_constants */
     ptx_val raw[PTXK__GEMM_M][2][8], more[PTXK__GEMM_M][2][8];
     ptx_val scale[PTXK__GEMM_M][2][8], factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2];
-    ptx_val low[PTXK__GEMM_M][4]; /* minima, operand A of the product with the sums of x */
+    ptx_val minima_a[PTXK__GEMM_M][4]; /* minima, operand A of the product with the sums of x */
     /* rows that are 2-byte aligned: */
-    ptx_var shift[PTXK__GEMM_M]
-                 [2];              /* low 32 bits of the global address of row (i, h)'s step */
-    ptx_val byte[PTXK__GEMM_M][2]; /* shared address of row (i, h)'s step */
+    ptx_var shift[PTXK__GEMM_M][2]; /* low 32 bits of the global address of row (i, h)'s step */
+    ptx_val byte[PTXK__GEMM_M][2];  /* shared address of row (i, h)'s step */
     ptx_val base[PTXK__GEMM_M][2], base_2[PTXK__GEMM_M][2]; /* words of this lane, see ptxk__gemm_word_base */
     ptx_val pick[PTXK__GEMM_M][2], pick_2[PTXK__GEMM_M][2];
     int words_aligned;
-    ptx_val scales; /* shared address of row g's unpacked scales or factors */
+    ptx_val scales;                       /* shared address of row g's unpacked scales or factors */
     ptxk__source source[PTXK__GEMM_M][2]; /* readers: row (i, h) from this unit on */
     ptx_val column_base;                  /* wide: the warp's first column of the tile */
     struct ptxk__gemm_wide *wide;
     ptx_var phases; /* wgmma: bit i is the parity of the next phase of stage i of x */
     struct ptxk__wgmma *wgmma;
-    ptx_val less[2][2]; /* FAST: addend of the weights of a quad of row h: minimum, or offset of Q6_K */
-    uint32_t paired;    /* wgmma: of the 16 rows of a warp, 8 are of gate and 8 of up */
-    int scaled;         /* wgmma: operand A includes the factors and a power of two for each row */
-    ptx_val x_sums; /* wide: shared address of the sums of x for the warp's columns */
+    ptx_val addend[2][2]; /* FAST: addend of the weights of a quad of row h: minimum, or offset of Q6_K */
+    uint32_t paired;      /* wgmma: of the 16 rows of a warp, 8 are of gate and 8 of up */
+    int scaled;           /* wgmma: operand A includes the factors and a power of two for each row */
+    ptx_val x_sums;       /* wide: shared address of the sums of x for the warp's columns */
     struct {
         ptx_val to, words[4];
         int64_t offset;
         ptx_val guard;
     } pending[PTXK__GEMM_PENDING];
-    uint32_t pendings;
+    uint32_t pending_count;
 } ptxk__gemm_state;
 
-static int ptxk__gemm_is_shifted(const ptxk__gemm_class *c) {
+static int ptxk__gemm_is_2_byte_aligned(const ptxk__gemm_tiling *c) {
     return !c->block->aligned && c->block->kind != PTXK__NUMBERS;
 }
 
 /* Whether sums of 8-bit weights are multiplied: by factors, or by what the conversion to f16 leaves out. */
-static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_class *c) {
+static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_tiling *c) {
     return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_lift(k, c->block->id) > 1);
 }
 
 /* The number of sums in a group that have factors of their own; 0: a factor applies to the sums of a unit. */
-static uint32_t ptxk__gemm_blocks_of(const ptxk__gemm_class *c) {
+static uint32_t ptxk__gemm_factors_in_group(const ptxk__gemm_tiling *c) {
     uint32_t kind = c->format->kind;
     return kind == PTXK__GEMM_HALVED ? 2 : kind == PTXK__GEMM_BLOCKS;
 }
 
 /* The constant that multiplies the f32 sums. */
-static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_class *c) {
-    if ((f->wide || f->wgmma) && (f->precision == PTXK_GEMM_FAST || ptxk__gemm_blocks_of(c))) return 1;
-    if (c->block->reader && c->block->reader->part == PTXK__PART_E2M1 && ptxk__gemm_blocks_of(c)) return 1;
+static double ptxk__gemm_factor_of(const ptxk__gemm *f, const ptxk__gemm_tiling *c) {
+    if ((f->wide || f->wgmma) && (f->precision == PTXK_GEMM_FAST || ptxk__gemm_factors_in_group(c))) return 1;
+    if (c->block->reader && c->block->reader->part == PTXK__PART_E2M1 && ptxk__gemm_factors_in_group(c))
+        return 1;
     if (c->block->reader && c->block->reader->part == PTXK__PART_BIAS_1) return 65536;
     return (double)c->format->factor;
 }
 
 /* Copies 16 bytes under predicate *p (NULL: always); zeros where *valid is 0, not 16 (NULL: 16). Before sm_80
    loads them, and ptxk__gemm_store_pending stores them. */
-static void ptxk__gemm_send(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int64_t to_offset, ptx_val from,
-                            int64_t offset, const ptx_val *p, const ptx_val *valid) {
+static void ptxk__gemm_copy_chunk(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int64_t to_offset,
+                                  ptx_val from, int64_t offset, const ptx_val *p, const ptx_val *valid) {
     if (ptxk__has_cp_async(k)) {
         if (p) ptx_guard(k, *p);
         if (valid)
@@ -14317,22 +14326,22 @@ static void ptxk__gemm_send(ptx_kernel *k, ptxk__gemm_state *s, ptx_val to, int6
             inside = p ? ptx_and(k, *p, there) : there;
         }
         ptxk_load16(k, p || valid ? &inside : NULL, ptx_with(ptx_at(from, offset), PTX_NC),
-                    s->pending[s->pendings].words);
-        s->pending[s->pendings].to = to;
-        s->pending[s->pendings].offset = to_offset;
-        s->pending[s->pendings].guard = p ? *p : s->zero;
-        s->pendings++;
+                    s->pending[s->pending_count].words);
+        s->pending[s->pending_count].to = to;
+        s->pending[s->pending_count].offset = to_offset;
+        s->pending[s->pending_count].guard = p ? *p : s->zero;
+        s->pending_count++;
     }
 }
 
 /* Before sm_80: stores the pending chunks from number `first` on. */
 static void ptxk__gemm_store_pending(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first) {
     uint32_t i;
-    for (i = first; i < s->pendings; i++) {
+    for (i = first; i < s->pending_count; i++) {
         if (ptx_type_of(s->pending[i].guard) == PTX_PRED) ptx_guard(k, s->pending[i].guard);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(s->pending[i].to, s->pending[i].offset), s->pending[i].words);
     }
-    s->pendings = first;
+    s->pending_count = first;
 }
 
 static void ptxk__gemm_commit(ptx_kernel *k) {
@@ -14340,13 +14349,14 @@ static void ptxk__gemm_commit(ptx_kernel *k) {
 }
 
 /* The shared offset of a chunk of a row's step. */
-static uint32_t ptxk__gemm_chunk_offset(const ptxk__gemm_class *c, uint32_t chunk) {
-    uint32_t per = c->unit_bytes / 16;
-    return ptxk__gemm_is_shifted(c) ? chunk * 16 : chunk / per * c->area + chunk % per * 16;
+static uint32_t ptxk__gemm_chunk_offset(const ptxk__gemm_tiling *c, uint32_t chunk) {
+    uint32_t unit_chunks = c->unit_bytes / 16;
+    return ptxk__gemm_is_2_byte_aligned(c) ? chunk * 16
+                                           : chunk / unit_chunks * c->area + chunk % unit_chunks * 16;
 }
 
 /* The shared address `bytes` (u32) before `at`. */
-static ptx_val ptxk__gemm_back(ptx_kernel *k, ptx_val at, ptx_val bytes) {
+static ptx_val ptxk__gemm_subtract_bytes(ptx_kernel *k, ptx_val at, ptx_val bytes) {
     at = ptx_sub(k, ptx_as(at, PTX_U32), bytes);
     return ptx_ptr(at, PTX_SHARED);
 }
@@ -14355,35 +14365,36 @@ static ptx_val ptxk__gemm_back(ptx_kernel *k, ptx_val at, ptx_val bytes) {
    slot: shared address. A lane copies one chunk of each pair, so that two lanes read a whole sector. */
 static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next,
                                     ptx_val slot, uint32_t v) {
-    const ptxk__gemm_class *c = s->kind;
-    uint32_t per = c->unit_bytes / 16, pairs = (c->chunks + 1) / 2, first, last, i, j, before = s->pendings;
-    int shifted = ptxk__gemm_is_shifted(c), tails = c->tails != 0;
-    ptx_val have[2], last_have, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
+    const ptxk__gemm_tiling *c = s->tiling;
+    uint32_t unit_chunks = c->unit_bytes / 16, pairs = (c->chunks + 1) / 2, first, last, i, j,
+             before = s->pending_count;
+    int shifted = ptxk__gemm_is_2_byte_aligned(c), tails = c->tails != 0;
+    ptx_val exists[2], pair_exists, from, to, p, q, edge, rest, start, shift = next, valid, here, other;
     if (shifted) {
         uint32_t bytes = c->unit_bytes + (c->block->reader ? 4 : 0); /* readers read a word further */
         first = v ? (bytes + 30 + 31) / 32 : 0;
         last = v ? pairs : (bytes + 30 + 31) / 32;
     } else {
-        first = v ? (per + 1) / 2 : 0;
-        last = v ? pairs : (per + 1) / 2;
+        first = v ? (unit_chunks + 1) / 2 : 0;
+        last = v ? pairs : (unit_chunks + 1) / 2;
     }
-    have[0] = next;
-    if (v) have[0] = ptx_add(k, next, ptx_u32(1));
-    have[0] = ptx_setp(k, PTX_LT, have[0], s->end);
-    have[1] = have[0];
-    if (!v && !shifted && per % 2) {
-        have[1] = ptx_add(k, next, ptx_u32(1));
-        have[1] = ptx_setp(k, PTX_LT, have[1], s->end);
+    exists[0] = next;
+    if (v) exists[0] = ptx_add(k, next, ptx_u32(1));
+    exists[0] = ptx_setp(k, PTX_LT, exists[0], s->end_unit);
+    exists[1] = exists[0];
+    if (!v && !shifted && unit_chunks % 2) {
+        exists[1] = ptx_add(k, next, ptx_u32(1));
+        exists[1] = ptx_setp(k, PTX_LT, exists[1], s->end_unit);
     }
     edge = ptx_setp(k, PTX_EQ, s->half, ptx_u32(0));
-    last_have = edge;
-    if (!v && !shifted && per % 2) { /* a pair spans two units: the upper chunk needs both */
-        last_have = ptx_or(k, edge, have[1]);
-        last_have = ptx_and(k, last_have, have[0]);
+    pair_exists = edge;
+    if (!v && !shifted && unit_chunks % 2) { /* a pair spans two units: the upper chunk needs both */
+        pair_exists = ptx_or(k, edge, exists[1]);
+        pair_exists = ptx_and(k, pair_exists, exists[0]);
     }
     if (tails) {
-        rest = ptx_add(k, next, s->needed);
-        p = ptx_setp(k, PTX_LE, rest, s->full);
+        rest = ptx_add(k, next, s->needed_units);
+        p = ptx_setp(k, PTX_LE, rest, s->full_units);
         p = ptx_uniform(k, p);
         ptx_if(k, p);
     }
@@ -14397,31 +14408,31 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             other = ptx_cvt(k, PTX_U64, s->half);
             from = ptx_mad(k, other, ptx_u64(16), from);
             other = ptx_and(k, shift, ptx_u32(16)); /* a row's first chunk goes to offset 0 */
-            to = ptxk__gemm_back(k, to, other);
+            to = ptxk__gemm_subtract_bytes(k, to, other);
         }
         from = ptx_ptr(from, PTX_GLOBAL);
         for (j = first; j < last; j++) {
             uint32_t a = ptxk__gemm_chunk_offset(c, 2 * j), b = ptxk__gemm_chunk_offset(c, 2 * j + 1);
-            p = have[0];
+            p = exists[0];
             here = to;
             if (shifted && !j) { /* the first chunk may lie before the row */
                 q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
                 q = ptx_setp(k, PTX_GE, q, shift);
                 p = ptx_and(k, p, q);
-            } else if (shifted && (2 * j + 2) * 16 > PTXK__GEMM_PAIR_UNITS * c->unit_bytes) {
+            } else if (shifted && (2 * j + 2) * 16 > PTXK__GEMM_STEP_UNITS * c->unit_bytes) {
                 q = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(32 * j)); /* and the last one after it */
-                other = ptx_add(k, shift, ptx_u32(PTXK__GEMM_PAIR_UNITS * c->unit_bytes));
+                other = ptx_add(k, shift, ptx_u32(PTXK__GEMM_STEP_UNITS * c->unit_bytes));
                 q = ptx_setp(k, PTX_LT, q, other);
                 p = ptx_and(k, p, q);
                 if (2 * j + 1 >= c->chunks) p = ptx_and(k, p, edge);
             } else if (!shifted && 2 * j + 1 >= c->chunks) {
                 p = ptx_and(k, p, edge);
             } else if (!shifted && b != a + 16) {
-                p = last_have;
-                here = ptx_add(k, s->cross, ptx_as(to, PTX_U32));
+                p = pair_exists;
+                here = ptx_add(k, s->straddle_offset, ptx_as(to, PTX_U32));
                 here = ptx_ptr(here, PTX_SHARED);
             }
-            ptxk__gemm_send(k, s, here, a, from, 32 * j, &p, NULL);
+            ptxk__gemm_copy_chunk(k, s, here, a, from, 32 * j, &p, NULL);
         }
     }
     if (!tails) return;
@@ -14430,7 +14441,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
     ptx_comment(k, "the end of the rows: zeros behind it");
     start = ptx_mul(k, next, ptx_u32(c->unit_bytes));
     rest = ptx_sub(k, s->row_bytes, start);
-    rest = ptx_min(k, rest, ptx_u32(PTXK__GEMM_PAIR_UNITS * c->unit_bytes));
+    rest = ptx_min(k, rest, ptx_u32(PTXK__GEMM_STEP_UNITS * c->unit_bytes));
     for (i = 0; i < f->m; i++) {
         from = ptx_get(k, s->from[i]);
         to = ptx_ptr_add(k, slot, ptx_u32(i * 16 * c->pitch), 1);
@@ -14442,7 +14453,7 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             q = ptx_cvt(k, PTX_U64, s->half);
             from = ptx_mad(k, q, ptx_u64(16), from);
             other = ptx_and(k, shift, ptx_u32(16));
-            to = ptxk__gemm_back(k, to, other);
+            to = ptxk__gemm_subtract_bytes(k, to, other);
             other = ptx_add(k, rest, shift);
         }
         from = ptx_ptr(from, PTX_GLOBAL);
@@ -14457,21 +14468,21 @@ static void ptxk__gemm_copy_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             start = ptx_max(k, start, ptx_s32(0));
             start = ptx_min(k, start, ptx_s32(16));
             valid = ptx_as(start, PTX_U32);
-            p = have[0];
+            p = exists[0];
             if (shifted) {
                 p = ptx_mad(k, q, ptx_u32(2), s->half);
                 start = ptx_mul(k, q, ptx_u32(32));
                 p = ptx_setp(k, PTX_LT, p, ptx_u32(c->chunks));
-                p = ptx_and(k, p, have[0]);
-                last_have = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
-                last_have = ptx_mad(k, q, ptx_u32(32), last_have);
-                last_have = ptx_setp(k, PTX_GE, last_have, shift);
-                p = ptx_and(k, p, last_have);
+                p = ptx_and(k, p, exists[0]);
+                pair_exists = ptx_mad(k, s->half, ptx_u32(16), ptx_u32(15));
+                pair_exists = ptx_mad(k, q, ptx_u32(32), pair_exists);
+                pair_exists = ptx_setp(k, PTX_GE, pair_exists, shift);
+                p = ptx_and(k, p, pair_exists);
             } else {
                 start = ptx_mad(k, q, ptx_u32(2), s->half);
-                edge = ptx_div(k, start, ptx_u32(per));
+                edge = ptx_div(k, start, ptx_u32(unit_chunks));
                 start = ptx_mul(k, q, ptx_u32(32));
-                start = ptx_mad(k, edge, ptx_u32(c->area - 16 * per), start);
+                start = ptx_mad(k, edge, ptx_u32(c->area - 16 * unit_chunks), start);
             }
             start = ptx_ptr_add(k, to, start, 1);
             if (ptxk__has_cp_async(k)) {
@@ -14505,7 +14516,7 @@ static void ptxk__gemm_advance_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk_
     uint32_t i;
     for (i = 0; i < f->m; i++) {
         from = ptx_get(k, s->from[i]);
-        from = ptx_add(k, from, ptx_u64(PTXK__GEMM_PAIR_UNITS * s->kind->unit_bytes));
+        from = ptx_add(k, from, ptx_u64(PTXK__GEMM_STEP_UNITS * s->tiling->unit_bytes));
         ptx_set(k, s->from[i], from);
     }
 }
@@ -14516,9 +14527,9 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     const ptxk__gemm_x *x = s->form;
     uint32_t chunks[2], threads = 32 * f->warps, at = 0, i, j;
     ptx_val last;
-    chunks[1] = f->tiles * (x->starts ? 4 * x->starts * x->groups / x->parts : x->sums / 16);
-    chunks[0] = x->part_bytes / 16 - (x->starts ? chunks[1] : 0);
-    if (part + 1 < x->parts && !x->starts) chunks[1] = 0;
+    chunks[1] = f->tiles * (x->initial_sums ? 4 * x->initial_sums * x->groups / x->parts : x->sums / 16);
+    chunks[0] = x->part_bytes / 16 - (x->initial_sums ? chunks[1] : 0);
+    if (part + 1 < x->parts && !x->initial_sums) chunks[1] = 0;
     for (j = 0; j < 2; at += chunks[j++])
         for (i = 0; i < chunks[j]; i += threads) {
             const ptx_val *valid = f->columns > 8 ? NULL : j ? &s->sums_valid : &s->x_valid;
@@ -14527,9 +14538,9 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
                 last = ptx_setp(k, PTX_LT, s->tid, ptx_u32(chunks[j] - i));
                 if (p) last = ptx_and(k, last, *p);
             }
-            ptxk__gemm_send(k, s, s->x_to, (int64_t)(slot * f->stage + (at + i) * 16), from,
-                            (int64_t)(part * x->part_bytes + (at + i) * 16),
-                            i + threads > chunks[j] ? &last : p, valid);
+            ptxk__gemm_copy_chunk(k, s, s->x_to, (int64_t)(slot * f->stage_bytes + (at + i) * 16), from,
+                                  (int64_t)(part * x->part_bytes + (at + i) * 16),
+                                  i + threads > chunks[j] ? &last : p, valid);
         }
 }
 
@@ -14537,8 +14548,8 @@ static void ptxk__gemm_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 static void ptxk__gemm_load_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
                               uint32_t w, uint32_t n, uint32_t plane, ptx_val b[8]) {
     const ptxk__gemm_x *x = s->form;
-    uint32_t per = x->groups / x->parts, size = x->type == PTX_F32 ? 1024 : 512;
-    uint32_t at = slot * f->stage + ((n * per + w % per) * x->planes + plane) * size;
+    uint32_t part_groups = x->groups / x->parts, size = x->type == PTX_F32 ? 1024 : 512;
+    uint32_t at = slot * f->stage_bytes + ((n * part_groups + w % part_groups) * x->planes + plane) * size;
     ptxk_load16(k, NULL, ptx_at(s->x_at, (int64_t)at), b);
     if (x->type == PTX_F32) ptxk_load16(k, NULL, ptx_at(s->x_at, (int64_t)(at + 512)), b + 4);
 }
@@ -14548,8 +14559,9 @@ static ptx_val ptxk__gemm_f16x2(ptx_kernel *k, uint32_t bits) {
     return ptx_as(x, PTX_F16X2);
 }
 
-/* The low or the high half of x, twice: no instruction, as those on f16 pairs select halves of sources. */
-static ptx_val ptxk__gemm_half(ptx_kernel *k, ptx_val x, uint32_t high) {
+/* The low or the high half of x, in both halves: no instruction, as those on f16 pairs select halves of
+   sources. */
+static ptx_val ptxk__gemm_broadcast_half(ptx_kernel *k, ptx_val x, uint32_t high) {
     ptx_val half[2], pair[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
     pair[0] = pair[1] = half[high];
@@ -14573,29 +14585,30 @@ static ptx_val ptxk__gemm_fma(ptx_kernel *k, ptx_val a, ptx_val b, ptx_val c) {
 
 static ptx_mem ptxk__gemm_row_at(const ptxk__gemm_state *s, ptx_val base, uint32_t i, uint32_t h,
                                  uint32_t at) {
-    return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->kind->pitch + at));
+    return ptx_at(base, (int64_t)((16 * i + 8 * h) * s->tiling->pitch + at));
 }
 
 /* -- gemm: weights times a power of two for each row -- */
 
-/* x in f16, in both halves of a word. */
-static ptx_val ptxk__wide_twice(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
+/* x as f16, in both halves of a word. */
+static ptx_val ptxk__wide_broadcast_f16(ptx_kernel *k, ptx_val x) { return ptxk__pack_f32(k, PTX_F16, x, x); }
 
-static ptx_val ptxk__wide_larger(ptx_kernel *k, ptx_val x, ptx_val y) {
+static ptx_val ptxk__wide_max_abs(ptx_kernel *k, ptx_val x, ptx_val y) {
     y = ptx_abs(k, y);
     return ptx_max(k, x, y);
 }
 
 /* Lowers a row's power of two, with headroom for factors four times as large. Where 2^(30 - s) <= size <
-   2^(31 - s), the bound of sizes, most, becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a
-   scale are below 2^15 then. out: the ratio of the new power to the old. */
-static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var power, ptx_var out) {
+   2^(31 - s), size_bound becomes 2^(33 - s), and power 2^(s - 5): products of a factor and a scale are below
+   2^15 then. out: the ratio of the new power to the old. */
+static void ptxk__gemm_lower_power(ptx_kernel *k, ptx_val size, ptx_var size_bound, ptx_var power,
+                                   ptx_var out) {
     ptx_val x, y, ratio;
     x = ptx_shr(k, ptx_as(size, PTX_U32), ptx_u32(23));
     y = ptx_add(k, x, ptx_u32(3));
     y = ptx_min(k, y, ptx_u32(254));
     y = ptx_shl(k, y, ptx_u32(23));
-    ptx_set(k, most, ptx_as(y, PTX_F32));
+    ptx_set(k, size_bound, ptx_as(y, PTX_F32));
     x = ptx_sub(k, ptx_u32(279), x);
     y = ptx_get(k, power);
     y = ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(23));
@@ -14610,25 +14623,25 @@ static void ptxk__gemm_fall(ptx_kernel *k, ptx_val size, ptx_var most, ptx_var p
 }
 
 typedef struct ptxk__wgmma {
-    ptx_var part[4 * PTXK__GEMM_N * 4]; /* exact: sums of a unit */
-    ptx_var power[2], most[2];          /* see ptxk__gemm_fall */
-    ptx_val scale[2];                   /* f16 pairs: the unit's factor, twice (Q6_K); those of two blocks */
-    ptx_val matrix, yes;                /* descriptor of x in stage 0; predicate: true */
-    ptx_val first;                      /* the slice's first unit */
-    ptx_val copies, releases;           /* predicates: this thread copies x; this lane arrives for its warp */
-    uint32_t exact, two;                /* sums of a unit are separate; a weight is a sum of two numbers */
+    ptx_var unit_sum[4 * PTXK__GEMM_N * 4]; /* separate_sums: those of a unit */
+    ptx_var power[2], size_bound[2];        /* see ptxk__gemm_lower_power */
+    ptx_val scale[2];             /* f16 pairs: the unit's factor, twice (Q6_K); those of two blocks */
+    ptx_val x_descriptor, always; /* descriptor of x in stage 0; predicate: true */
+    ptx_val first_unit;           /* the slice's first unit */
+    ptx_val copies, releases;     /* predicates: this thread copies x; this lane arrives for its warp */
+    uint32_t separate_sums, split_weights; /* sums of a unit are separate; a weight is a sum of two numbers */
 } ptxk__wgmma;
 
 /* Lowers the powers of two of this lane's rows, and their sums with them, where they are too large for the
    factors of the unit. size: the factors' magnitude, f32, not negative. Returns the powers in power. */
-static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, const ptx_val size[2],
-                            ptx_val power[2]) {
+static void ptxk__wgmma_fit_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                   const ptx_val size[2], ptx_val power[2]) {
     ptxk__wgmma *g = s->wgmma;
     ptx_val p, q[2], x, y;
     ptx_var ratio[2];
     uint32_t h, e, n;
     for (h = 0; h < 2; h++) {
-        x = ptx_get(k, g->most[h]);
+        x = ptx_get(k, g->size_bound[h]);
         q[h] = ptx_setp(k, PTX_GT, size[h], x);
     }
     p = ptx_or(k, q[0], q[1]);
@@ -14641,7 +14654,7 @@ static void ptxk__wgmma_fit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     for (h = 0; h < 2; h++) {
         ratio[h] = ptx_var_new(k, ptx_f32(1));
         ptx_if(k, q[h]);
-        ptxk__gemm_fall(k, size[h], g->most[h], g->power[h], ratio[h]);
+        ptxk__gemm_lower_power(k, size[h], g->size_bound[h], g->power[h], ratio[h]);
         ptx_end(k);
     }
     for (n = 0; n < f->n; n++)
@@ -14665,21 +14678,21 @@ static void ptxk__wgmma_scale_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
         m[h] = ptx_cvt(k, PTX_F32, pair[1]);
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], ptx_f32(16777216));
         size[h] = ptx_abs(k, size[h]);
-        size[h] = ptxk__wide_larger(k, size[h], m[h]);
+        size[h] = ptxk__wide_max_abs(k, size[h], m[h]);
     }
-    ptxk__wgmma_fit(k, f, s, size, power);
+    ptxk__wgmma_fit_powers(k, f, s, size, power);
     for (h = 0; h < 2; h++) {
         d[h] = ptx_op2(k, PTX_MUL, PTX_RN, d[h], power[h]);
         m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], ptx_f32(-0.0001220703125)); /* -2^-13 */
         m[h] = ptx_op2(k, PTX_MUL, PTX_RN, m[h], power[h]);
-        d[h] = ptxk__wide_twice(k, d[h]);
-        m[h] = ptxk__wide_twice(k, m[h]);
+        d[h] = ptxk__wide_broadcast_f16(k, d[h]);
+        m[h] = ptxk__wide_broadcast_f16(k, m[h]);
         y = ptx_prmt(k, s->more[0][h][4], ptx_b32(0x64646464), ptx_b32(0x4342));
         y = ptxk__gemm_fma(k, y, s->constant[6], s->constant[7]);
         y = ptxk__gemm_times(k, y, m[h]);
         for (e = 0; e < 2; e++) {
             s->scale[0][h][e] = ptxk__gemm_times(k, s->scale[0][h][e], d[h]);
-            s->less[h][e] = ptxk__gemm_half(k, y, e);
+            s->addend[h][e] = ptxk__gemm_broadcast_half(k, y, e);
         }
     }
 }
@@ -14692,11 +14705,11 @@ static void ptxk__wgmma_scale_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(33554432)); /* 2^25 */
         size[h] = ptx_abs(k, size[h]);
     }
-    ptxk__wgmma_fit(k, f, s, size, power);
+    ptxk__wgmma_fit_powers(k, f, s, size, power);
     for (h = 0; h < 2; h++) {
         x = ptx_op2(k, PTX_MUL, PTX_RN, s->factor[0][h], ptx_f32(32));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power[h]);
-        s->wgmma->scale[h] = ptxk__wide_twice(k, x);
+        s->wgmma->scale[h] = ptxk__wide_broadcast_f16(k, x);
     }
 }
 
@@ -14706,12 +14719,12 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptx_val size[2], power[2], x, to = ptx_ptr_add(k, s->scales, s->t, 4);
     uint32_t h, j;
     for (h = 0; h < 2; h++) {
-        size[h] = ptxk__wide_larger(k, ptx_f32(9.8607613e-32f), d[h][0]); /* 2^-103: powers end at 2^127 */
-        size[h] = ptxk__wide_larger(k, size[h], d[h][1]);
+        size[h] = ptxk__wide_max_abs(k, ptx_f32(9.8607613e-32f), d[h][0]); /* 2^-103: powers end at 2^127 */
+        size[h] = ptxk__wide_max_abs(k, size[h], d[h][1]);
         size[h] = ptxk_warp_reduce(k, PTX_MAX, size[h], 1, 4);
         size[h] = ptx_op2(k, PTX_MUL, PTX_RN, size[h], ptx_f32(2));
     }
-    ptxk__wgmma_fit(k, f, s, size, power);
+    ptxk__wgmma_fit_powers(k, f, s, size, power);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (h = 0; h < 2; h++) {
         power[h] = ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(1 / 524288.0));
@@ -14719,7 +14732,7 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             ptx_op2(k, PTX_MUL, PTX_RN, power[h], ptx_f32(16)); /* undoes the 2^-4 of the sums of x */
         for (j = 0; j < 2; j++) d[h][j] = ptx_op2(k, PTX_MUL, PTX_RN, d[h][j], power[h]);
         x = ptxk__pack_f32(k, PTX_F16, d[h][0], d[h][1]);
-        ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALES)), x);
+        ptx_st(k, PTX_B32, ptx_at(to, (int64_t)(8 * h * PTXK__GEMM_SCALE_BYTES)), x);
     }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
 }
@@ -14728,7 +14741,7 @@ static void ptxk__wgmma_store_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 static void ptxk__gemm_store_scales(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                     ptx_type type, uint32_t n, ptx_val words[PTXK__GEMM_M][2][4]) {
     ptx_val to = ptx_mul(k, s->t, ptx_u32(4 * n));
-    uint32_t pitch = ptxk__gemm_scales(f, s->kind), i;
+    uint32_t pitch = ptxk__gemm_scale_bytes(f, s->tiling), i;
     to = ptx_ptr(ptx_xor(k, ptx_as(s->scales, PTX_U32), to), PTX_SHARED);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* the unit before has been read */
     for (i = 0; i < 2 * f->m; i++)
@@ -14738,12 +14751,12 @@ static void ptxk__gemm_store_scales(ptx_kernel *k, const ptxk__gemm *f, const pt
 
 /* Q4_0 and Q8_0: lane t loads the factors of one block of 4, or of two of 8, and stores them for its rows. */
 static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t bytes = s->kind->block->bytes, n = s->kind->format->unit / 128, i, j;
+    uint32_t bytes = s->tiling->block->bytes, n = s->tiling->format->unit / 128, i, j;
     ptx_val d[PTXK__GEMM_M][2][4], x;
     for (i = 0; i < 2 * f->m; i++) {
         x = ptx_ptr_add(k, s->byte[i / 2][i & 1], s->t, n * bytes);
         for (j = 0; j < n; j++)
-            d[i / 2][i & 1][j] = ptxk__load_f16(k, x, v * s->kind->unit_bytes + j * bytes);
+            d[i / 2][i & 1][j] = ptxk__load_f16(k, x, v * s->tiling->unit_bytes + j * bytes);
     }
     if (s->scaled)
         ptxk__wgmma_store_scales(k, f, s, d[0]);
@@ -14754,9 +14767,9 @@ static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 /* -- gemm: formats with a reader -- */
 
 /* Block `which` of this unit in row (i, h). */
-static ptxk__source ptxk__gemm_block(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
-                                     ptxk__number which) {
-    const ptxk__block *b = s->kind->block;
+static ptxk__source ptxk__gemm_block_source(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
+                                            ptxk__number which) {
+    const ptxk__block *b = s->tiling->block;
     ptxk__source source = s->source[i][h];
     which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
     source.offset += which.c;
@@ -14784,20 +14797,20 @@ static ptx_val ptxk__gemm_pack_scales(ptx_kernel *k, const ptxk__gemm_state *s, 
 
 /* Begins a unit: lane t unpacks the factors of shares 2 t and 2 t + 1 of its rows and stores them in shared
    memory, because all four lanes of a row need them: 16 scales as f16, or 8 factors as f32. Lane t's minima
-   become its part of operand A of the product with the sums of x, s->low. */
+   become its part of operand A of the product with the sums of x, s->minima_a. */
 static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    const ptxk__block *b = s->kind->block;
+    const ptxk__block *b = s->tiling->block;
     const ptxk__reader *r = b->reader;
     uint32_t blocks = 256 / b->values, i, h, j;
     ptx_val words[PTXK__GEMM_M][2][4], pair[2];
     ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
-    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_read */
+    const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_reader_weights */
     double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
     double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             s->source[i][h] =
-                ptxk__source_at(s->byte[i][h], v * s->kind->unit_bytes, s->words_aligned ? 4 : 2);
+                ptxk__source_at(s->byte[i][h], v * s->tiling->unit_bytes, s->words_aligned ? 4 : 2);
             for (j = 0; j < 2; j++) {
                 ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
                 ptxk__source source;
@@ -14805,14 +14818,14 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                 memset(&o, 0, sizeof o);
                 if (blocks == 1) inner = share, share = ptxk__known(0);
                 if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
-                source = ptxk__gemm_block(k, s, i, h, share);
+                source = ptxk__gemm_block_source(k, s, i, h, share);
                 r->factors(k, &source, inner, &o);
                 if (!r->halves) {
                     words[i][h][j] = o.factor;
                     if (share_factor < 1 || share_factor > 1)
                         words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
                     pair[0] = pair[1] = o.plus;
-                    if (r->has_minimum) s->low[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
+                    if (r->has_minimum) s->minima_a[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
                     continue;
                 }
                 words[i][h][j] = ptxk__gemm_pack_scales(k, s, o.scale);
@@ -14821,7 +14834,7 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
                 if (r->has_minimum) {
                     pair[0] = ptx_as(o.minimum[0], PTX_S32);
                     pair[1] = ptx_as(o.minimum[1], PTX_S32);
-                    s->low[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
+                    s->minima_a[i][h + 2 * j] = ptxk__gemm_pack_scales(k, s, pair);
                 }
                 if (j) continue;
                 s->factor[i][h] = o.factor;
@@ -14842,14 +14855,15 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
    numbers, 2^-24 q; with s->scaled 1024 + q, less 1024 + bias. With halves they are times their scale: signed
    ones as 1152 + q, less 1152; others as subnormal numbers, with scales 2^10 times their value. e2m1 is 2^-14
    times its value, its scales 2^14 times (a block's power of two is 2^112 at most). */
-static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
-                            ptx_val a[2][4]) {
-    const ptxk__block *b = s->kind->block;
+static void ptxk__gemm_reader_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
+                                      ptx_val a[2][4]) {
+    const ptxk__block *b = s->tiling->block;
     const ptxk__reader *r = b->reader;
-    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w, e;
-    ptxk__source *row = &s->source[i][h], source = ptxk__gemm_block(k, s, i, h, ptxk__known(w / shares));
+    uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALE_BYTES + 4 * w, e;
+    ptxk__source *row = &s->source[i][h],
+                 source = ptxk__gemm_block_source(k, s, i, h, ptxk__known(w / shares));
     ptxk__share_of p;
-    ptx_val quad[3], scale[2], even, odd, less;
+    ptx_val quad[3], scale[2], even, odd, addend;
     const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
     p.share = ptxk__known(w % shares);
     p.whole = 0;
@@ -14860,7 +14874,7 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
     memcpy(row->pick, source.pick, sizeof row->pick);
     if (r->halves && r->quads == PTXK__QUADS_16_APART) {
         even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
-        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_half(k, even, e);
+        for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_broadcast_half(k, even, e);
     } else if (r->halves) { /* both quads are of one half */
         even = ptx_ptr_add(k, s->scales, s->constant[2], 1);
         scale[0] = scale[1] = ptx_ld(k, PTX_B16, ptx_at(even, (int64_t)at));
@@ -14893,9 +14907,9 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
             a[e][h] = s->scaled ? ptxk__gemm_minus(k, even, s->constant[0]) : even;
             a[e][h + 2] = s->scaled ? ptxk__gemm_minus(k, odd, s->constant[0]) : odd;
         } else if (!subnormal) {
-            less = ptxk__gemm_times(k, scale[e], s->constant[3]);
-            a[e][h] = ptxk__gemm_fma(k, even, scale[e], less);
-            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], less);
+            addend = ptxk__gemm_times(k, scale[e], s->constant[3]);
+            a[e][h] = ptxk__gemm_fma(k, even, scale[e], addend);
+            a[e][h + 2] = ptxk__gemm_fma(k, odd, scale[e], addend);
         } else {
             a[e][h] = ptxk__gemm_times(k, even, scale[e]);
             a[e][h + 2] = ptxk__gemm_times(k, odd, scale[e]);
@@ -14916,9 +14930,9 @@ static void ptxk__gemm_read(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint
    minima become the bytes of one word. They are in bytes 2 i and 2 i + 1, i = t & 1, of three words: the
    first (scales) and the second (minima) have all 6 bits (t < 2) or the upper two, the third has the lower
    four. */
-static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+static void ptxk__gemm_lane_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val p, odd;
-    uint32_t id = s->kind->block->id;
+    uint32_t id = s->tiling->block->id;
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
         odd = ptx_and(k, s->t, ptx_u32(1));
         p = ptx_setp(k, PTX_EQ, odd, ptx_u32(0));
@@ -14936,8 +14950,8 @@ static void ptxk__gemm_lane(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             s->constant[8] = ptx_sub(k, ptx_u32(36), odd); /* rotates bit 2 t to bit 4, and 2 t + 1 to 5 */
         }
     }
-    if (s->kind->block->reader) {
-        const ptxk__block *b = s->kind->block;
+    if (s->tiling->block->reader) {
+        const ptxk__block *b = s->tiling->block;
         uint32_t bias = b->reader->part ? b->reader->part : b->is_signed ? 128 : 0;
         s->constant[0] = ptxk__gemm_f16x2(k, 0x64006400 + 0x10001 * (bias & 255)); /* 1024 + bias */
         s->constant[1] = /* 2^14 (e2m1), 2^10 */
@@ -14996,11 +15010,11 @@ static ptx_val ptxk__gemm_row_word(ptx_kernel *k, const ptxk__gemm_state *s, uin
 /* Q6_K: stores the scales of the warp's rows in shared memory: as f16, times s->constant[4], or, HALVED, as
    f32, times the unit's factor. Lane t unpacks scales 4 t ... 4 t + 3 of each of its rows. */
 static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t i, h, e, halved = s->kind->format->kind == PTXK__GEMM_HALVED;
+    uint32_t i, h, e, halved = s->tiling->format->kind == PTXK__GEMM_HALVED;
     ptx_val x, words[PTXK__GEMM_M][2][4];
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            x = ptxk__gemm_row_word(k, s, i, h, v * s->kind->unit_bytes + 192);
+            x = ptxk__gemm_row_word(k, s, i, h, v * s->tiling->unit_bytes + 192);
             for (e = 0; e < 4 && halved; e++) {
                 words[i][h][e] = ptx_bfe(k, ptx_as(x, PTX_S32), ptx_u32(8 * e), ptx_u32(8));
                 words[i][h][e] = ptx_cvt(k, PTX_F32, words[i][h][e]);
@@ -15020,11 +15034,11 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 /* 8-bit weights: sets the unit's factors, which were loaded a unit ahead, and loads those of the next unit.
    With 64 columns, which leave no registers for that, loads the unit's own. */
 static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    double lift = ptxk__byte_lift(k, s->kind->block->id);
+    double lift = ptxk__byte_lift(k, s->tiling->block->id);
     ptx_val x, p, at, next, unit = ptx_get(k, s->unit);
     uint32_t i, h, ahead = f->n < 8;
     unit = ptx_add(k, unit, ptx_u32(v + ahead));
-    p = ptx_setp(k, PTX_LT, unit, s->end);
+    p = ptx_setp(k, PTX_LT, unit, s->end_unit);
     unit = ptx_sub(k, unit, s->first_unit);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
@@ -15043,25 +15057,25 @@ static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 /* POWERS: finds, for each row's unit, the power of two, 2^126 at most, that scales its largest number to 2^14
    ... 2^15, and the inverse of the power. */
 static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptx_val words[8], most, x;
+    ptx_val words[8], largest, x;
     uint32_t i, h, e;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            most = ptx_u32(15u << 23);
+            largest = ptx_u32(15u << 23);
             for (e = 0; e < 2; e++)
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * e), words + 4 * e);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16 * e), words + 4 * e);
             for (e = 0; e < 8; e++) {
                 x = ptx_and(k, words[e], ptx_b32(0x7fffffff)); /* bf16: the upper one, and bits below */
-                most = ptx_max(k, ptx_as(x, PTX_U32), most);
-                if (s->kind->block->id == PTXK_F32) continue;
+                largest = ptx_max(k, ptx_as(x, PTX_U32), largest);
+                if (s->tiling->block->id == PTXK_F32) continue;
                 x = ptx_shl(k, words[e], ptx_u32(16));
                 x = ptx_and(k, x, ptx_b32(0x7fffffff));
-                most = ptx_max(k, ptx_as(x, PTX_U32), most);
+                largest = ptx_max(k, ptx_as(x, PTX_U32), largest);
             }
-            most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
-            x = ptx_and(k, most, ptx_u32(0x7f800000));
-            most = ptx_sub(k, ptx_u32(268u << 23), x); /* modulo 2^32 */
-            s->scale[i][h][0] = ptx_as(most, PTX_F32);
+            largest = ptxk_warp_reduce(k, PTX_MAX, largest, 1, 4);
+            x = ptx_and(k, largest, ptx_u32(0x7f800000));
+            largest = ptx_sub(k, ptx_u32(268u << 23), x); /* modulo 2^32 */
+            s->scale[i][h][0] = ptx_as(largest, PTX_F32);
             x = ptx_sub(k, x, ptx_u32(14u << 23));
             s->factor[i][h] = ptx_as(x, PTX_F32);
         }
@@ -15071,9 +15085,9 @@ static void ptxk__gemm_find_powers(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
 static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t w, uint32_t i, uint32_t h,
                                    ptx_val a[2][4], ptx_val rest[2][4]) {
     ptx_val words[8], x[8], whole[2];
-    uint32_t e, j, words_of_8 = s->kind->block->id == PTXK_F32 ? 8 : 4;
+    uint32_t e, j, words_of_8 = s->tiling->block->id == PTXK_F32 ? 8 : 4;
     for (e = 0; e < words_of_8; e += 4)
-        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * w + 4 * e), words + e);
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16 * w + 4 * e), words + e);
     for (e = 0; e < words_of_8; e++) {
         if (words_of_8 > 4)
             x[e] = ptx_as(words[e], PTX_F32);
@@ -15092,19 +15106,20 @@ static void ptxk__gemm_times_power(ptx_kernel *k, ptxk__gemm_state *s, uint32_t 
 
 /* Begins unit v of the step: computes what all its products share. */
 static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    uint32_t id = s->kind->block->id, i, h;
+    uint32_t id = s->tiling->block->id, i, h;
     ptx_val slot = ptx_get(k, s->slot), head[4], x, y, z;
-    s->at = ptx_ptr_add(k, s->row, slot, 1);
-    if (!ptxk__gemm_is_shifted(s->kind) && v) s->at = ptx_ptr_add(k, s->at, ptx_u32(v * s->kind->area), 1);
-    s->own = s->at;
-    for (i = 0; i < f->m && ptxk__gemm_is_shifted(s->kind); i++)
+    s->unit_row = ptx_ptr_add(k, s->row, slot, 1);
+    if (!ptxk__gemm_is_2_byte_aligned(s->tiling) && v)
+        s->unit_row = ptx_ptr_add(k, s->unit_row, ptx_u32(v * s->tiling->area), 1);
+    s->own_part = s->unit_row;
+    for (i = 0; i < f->m && ptxk__gemm_is_2_byte_aligned(s->tiling); i++)
         for (h = 0; h < 2; h++) {
-            uint32_t bytes = v * s->kind->unit_bytes;
+            uint32_t bytes = v * s->tiling->unit_bytes;
             x = ptx_get(k, s->shift[i][h]);
             x = ptx_and(k, x, ptx_u32(14));
-            y = ptx_ptr_add(k, s->at, ptx_u32((16 * i + 8 * h) * s->kind->pitch), 1);
+            y = ptx_ptr_add(k, s->unit_row, ptx_u32((16 * i + 8 * h) * s->tiling->pitch), 1);
             s->byte[i][h] = ptx_ptr_add(k, y, x, 1);
-            if (s->kind->block->reader) continue;
+            if (s->tiling->block->reader) continue;
             y = ptx_ptr_add(k, y, s->t, 4);
             ptxk__gemm_word_base(k, s, i, h, y, x);
             if (id == PTXK_Q6_K) s->factor[i][h] = ptxk__load_f16(k, s->byte[i][h], bytes + 208);
@@ -15112,16 +15127,16 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
     if (id == PTXK_Q8_0 || id == PTXK_Q4_0) ptxk__gemm_block_factors(k, f, s, v);
     if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
-    if (s->kind->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
-    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->kind->block->kind == PTXK__NUMBERS)
-        s->own = ptx_ptr_add(k, s->at, s->t, 32);
-    if (s->kind->format->kind == PTXK__GEMM_POWERS) ptxk__gemm_find_powers(k, f, s);
-    if (ptxk__gemm_is_byte(s->kind->block) && f->factors > PTXK_FACTORS_ROW)
+    if (s->tiling->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->tiling->block->kind == PTXK__NUMBERS)
+        s->own_part = ptx_ptr_add(k, s->unit_row, s->t, 32);
+    if (s->tiling->format->kind == PTXK__GEMM_POWERS) ptxk__gemm_find_powers(k, f, s);
+    if (ptxk__gemm_is_byte(s->tiling->block) && f->factors > PTXK_FACTORS_ROW)
         ptxk__gemm_next_factors(k, f, s, v);
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
         for (i = 0; i < f->m; i++)
             for (h = 0; h < 2; h++) {
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->at, i, h, 0), head);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->unit_row, i, h, 0), head);
                 x = ptx_prmt(k, head[1], head[2], s->constant[0]);
                 z = ptx_shr(k, ptx_as(head[3], PTX_U32), ptx_u32(4));
                 z = ptx_prmt(k, head[3], ptx_as(z, PTX_B32), s->constant[0]);
@@ -15138,8 +15153,8 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
                 }
                 y = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(0x4140)); /* 1024 + the scales */
                 y = ptxk__gemm_fma(k, y, s->constant[4], s->constant[5]);
-                s->scale[i][h][0] = ptxk__gemm_half(k, y, 0);
-                s->scale[i][h][1] = ptxk__gemm_half(k, y, 1);
+                s->scale[i][h][0] = ptxk__gemm_broadcast_half(k, y, 0);
+                s->scale[i][h][1] = ptxk__gemm_broadcast_half(k, y, 1);
                 s->more[i][h][4] = x; /* for ptxk__gemm_minima, at the unit's end */
                 s->more[i][h][5] = head[0];
             }
@@ -15155,8 +15170,8 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
         for (h = 0; h < 2; h++) {
             y = ptx_prmt(k, s->more[i][h][4], ptx_b32(0x64646464), ptx_b32(0x4342));
             y = ptxk__gemm_fma(k, y, s->constant[6], s->constant[7]);
-            s->low[i][h] = s->low[i][h + 2] = y;
-            head = ptx_ld(k, PTX_B32, ptxk__gemm_row_at(s, s->at, i, h, 0));
+            s->minima_a[i][h] = s->minima_a[i][h + 2] = y;
+            head = ptx_ld(k, PTX_B32, ptxk__gemm_row_at(s, s->unit_row, i, h, 0));
             ptx_unpack(k, PTX_F16, 2, head, half);
             s->factor[i][h] = ptx_cvt(k, PTX_F32, half[0]);
             s->minimum[i][h] = ptx_cvt(k, PTX_F32, half[1]);
@@ -15164,31 +15179,32 @@ static void ptxk__gemm_minima(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 }
 
 /* Multiplies *a by a scale, in f16. rest: the rounding errors, exact. */
-static void ptxk__gemm_double(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
-    ptx_val x = *a, less;
+static void ptxk__gemm_times_exact(ptx_kernel *k, ptx_val *a, ptx_val *rest, ptx_val scale) {
+    ptx_val x = *a, negated;
     *a = ptxk__gemm_times(k, x, scale);
-    less = ptx_neg(k, ptx_as(*a, PTX_F16X2));
-    *rest = ptxk__gemm_fma(k, x, scale, less);
+    negated = ptx_neg(k, ptx_as(*a, PTX_F16X2));
+    *rest = ptxk__gemm_fma(k, x, scale, negated);
 }
 
 /* Operand A of the two products of group w, for tile i of 16 rows: a[0] and a[1]. rest: the remainders, where
    weights do not fit into 11 bits; else NULL. */
 static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, uint32_t i,
                                ptx_val a[2][4], ptx_val rest[2][4]) {
-    uint32_t id = s->kind->block->id, at = v * s->kind->unit_bytes, h, e, j;
-    uint32_t halved = s->kind->format->kind == PTXK__GEMM_HALVED;
+    uint32_t id = s->tiling->block->id, at = v * s->tiling->unit_bytes, h, e, j;
+    uint32_t halved = s->tiling->format->kind == PTXK__GEMM_HALVED;
     ptx_val x, y, low, high, scale[2];
     for (h = 0; h < 2; h++) {
-        if (s->kind->block->reader) {
-            ptxk__gemm_read(k, s, w, i, h, a);
+        if (s->tiling->block->reader) {
+            ptxk__gemm_reader_weights(k, s, w, i, h, a);
             continue;
         }
-        if (s->kind->format->kind == PTXK__GEMM_POWERS) {
+        if (s->tiling->format->kind == PTXK__GEMM_POWERS) {
             ptxk__gemm_times_power(k, s, w, i, h, a, rest);
             continue;
         }
-        if (ptxk__gemm_is_byte(s->kind->block)) {
-            if (w % 2 == 0) ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 8 * w), s->raw[i][h]);
+        if (ptxk__gemm_is_byte(s->tiling->block)) {
+            if (w % 2 == 0)
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 8 * w), s->raw[i][h]);
             for (e = 0; e < 2; e++) {
                 ptxk__widen_bytes(k, id, 0, s->raw[i][h][2 * (w & 1) + e], scale);
                 a[e][h] = scale[0];
@@ -15198,7 +15214,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
         }
         if (id == PTXK_Q4_K) {
             if (w % 4 == 0)
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 + 4 * w), s->raw[i][h]);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16 + 4 * w), s->raw[i][h]);
             x = s->raw[i][h][w % 4];
             y = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
             a[0][h] = ptx_and(k, x, ptx_b32(0x000f000f)); /* as f16: times 2^-24 */
@@ -15207,8 +15223,8 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[1][h + 2] = ptx_and(k, y, ptx_b32(0x00f000f0));
         } else if (id == PTXK_Q5_K) {
             if (w % 4 == 0) {
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 48 + 4 * w), s->raw[i][h]);
-                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->at, i, h, 16 + 4 * w), s->more[i][h]);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 48 + 4 * w), s->raw[i][h]);
+                ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->unit_row, i, h, 16 + 4 * w), s->more[i][h]);
             }
             x = s->raw[i][h][w % 4];
             y = s->more[i][h][w % 4];
@@ -15231,10 +15247,10 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             y = s->more[i][h][w & 1];
             if (!halved && w % 4 == 0)
                 ptxk_load16(k, NULL,
-                            ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALES + 4 * w)),
+                            ptx_at(s->scales, (int64_t)((16 * i + 8 * h) * PTXK__GEMM_SCALE_BYTES + 4 * w)),
                             s->scale[i][h]);
             for (e = 0; e < 2 && !halved; e++)
-                scale[e] = ptxk__gemm_half(k, s->scale[i][h][2 * e + second], w & 1);
+                scale[e] = ptxk__gemm_broadcast_half(k, s->scale[i][h][2 * e + second], w & 1);
             high = second ? ptx_as(ptx_shr(k, ptx_as(y, PTX_U32), ptx_u32(2)), PTX_B32) : y;
             y = ptx_shl(k, y, ptx_u32(second ? 2 : 4));
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
@@ -15248,12 +15264,12 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             a[1][h + 2] = ptx_prmt(k, high, ptx_b32(0), ptx_b32(0x4341));
             for (e = 0; e < 4 && !halved; e++) {
                 ptx_val *to = &a[e & 1][h + (e & 2)];
-                if (!rest && e < 2) s->less[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
+                if (!rest && e < 2) s->addend[h][e] = ptxk__gemm_times(k, scale[e], s->constant[7]);
                 if (rest) *to = ptxk__gemm_fma(k, *to, s->constant[6], s->constant[7]); /* 2^-9 (q - 32) */
                 if (rest)
-                    ptxk__gemm_double(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
+                    ptxk__gemm_times_exact(k, to, &rest[e & 1][h + (e & 2)], scale[e & 1]);
                 else
-                    *to = ptxk__gemm_fma(k, *to, scale[e & 1], s->less[h][e & 1]);
+                    *to = ptxk__gemm_fma(k, *to, scale[e & 1], s->addend[h][e & 1]);
             }
             continue;
         } else if (id == PTXK_Q8_0) {
@@ -15282,7 +15298,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
             }
             continue;
         } else {
-            ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16 * w), s->raw[i][h]);
+            ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16 * w), s->raw[i][h]);
             a[0][h] = s->raw[i][h][0];
             a[0][h + 2] = s->raw[i][h][1];
             a[1][h] = s->raw[i][h][2];
@@ -15291,7 +15307,7 @@ static void ptxk__gemm_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, u
         }
         for (e = 0; e < 4; e++) {
             ptx_val *to = &a[e / 2][h + 2 * (e & 1)];
-            *to = s->scaled ? ptxk__gemm_fma(k, *to, s->scale[i][h][e / 2], s->less[h][e / 2])
+            *to = s->scaled ? ptxk__gemm_fma(k, *to, s->scale[i][h][e / 2], s->addend[h][e / 2])
                             : ptxk__gemm_times(k, *to, s->scale[i][h][e / 2]);
         }
     }
@@ -15310,13 +15326,13 @@ static void ptxk__gemm_add(ptx_kernel *k, ptxk__gemm_state *s, uint32_t i, uint3
 }
 
 /* f32: 8 values of this lane, in rows g and g + 8, as tf32. rest: the remainders (EXACT). */
-static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t i,
-                             ptx_val a[4][4], ptx_val rest[4][4]) {
+static void ptxk__gemm_tf32_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t i,
+                                    ptx_val a[4][4], ptx_val rest[4][4]) {
     ptx_val words[8], x;
     uint32_t h, e;
     for (h = 0; h < 2; h++) {
-        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 0), words);
-        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own, i, h, 16), words + 4);
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 0), words);
+        ptxk_load16(k, NULL, ptxk__gemm_row_at(s, s->own_part, i, h, 16), words + 4);
         for (e = 0; e < 8; e++) {
             if (f->precision == PTXK_GEMM_FAST) {
                 x = ptx_cvt_with(k, PTX_RNA, PTX_TF32, ptx_as(words[e], PTX_F32));
@@ -15331,31 +15347,32 @@ static void ptxk__gemm_words(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 /* BLOCKS, HALVED: initialises the accumulators of tile n of 8 columns for group w. */
-static void ptxk__gemm_begin(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot,
-                             uint32_t w, uint32_t n, uint32_t which) {
+static void ptxk__gemm_init_accumulators(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                         uint32_t slot, uint32_t w, uint32_t n, uint32_t which) {
     const ptxk__gemm_x *x = s->form;
-    uint32_t per = x->groups / x->parts, at = slot * f->stage + f->tiles * per * x->planes * 512, i;
+    uint32_t part_groups = x->groups / x->parts,
+             at = slot * f->stage_bytes + f->tiles * part_groups * x->planes * 512, i;
     ptx_val start[4];
     for (i = 0; i < 4; i++) start[i] = s->zero;
-    at += 64 * ((n * per + w % per) * x->starts + which);
-    if (x->starts) {
-        ptxk_load16(k, NULL, ptx_at(s->starts_at, (int64_t)at), start);
+    at += 64 * ((n * part_groups + w % part_groups) * x->initial_sums + which);
+    if (x->initial_sums) {
+        ptxk_load16(k, NULL, ptx_at(s->initial_sums_at, (int64_t)at), start);
         for (i = 0; i < 4; i++) start[i] = ptx_as(start[i], PTX_F32);
     }
     for (i = 0; i < f->m; i++) memcpy(s->acc[which][i][n], start, sizeof start);
 }
 
 /* Multiplies group w of unit v: all tiles of rows by all columns. */
-static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t w,
-                             uint32_t slot) {
+static void ptxk__gemm_multiply_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                                      uint32_t w, uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     ptx_val a[PTXK__GEMM_M][4][4], rest[PTXK__GEMM_M][4][4], b[3][8];
-    uint32_t i, n, p, e, half, products = s->kind->format->kind == PTXK__GEMM_WORDS ? 4 : 2;
-    uint32_t blocks = ptxk__gemm_blocks_of(s->kind);
-    int words = s->kind->block->id == PTXK_F32;
-    int two = f->precision == PTXK_GEMM_EXACT && (words || (s->kind->block->id == PTXK_Q6_K && !blocks));
-    for (e = 0; e < blocks && w % 4 == 0; e++) { /* factors of four groups */
-        uint32_t pitch = ptxk__gemm_scales(f, s->kind), chunk = w / 4 * blocks + e;
+    uint32_t i, n, p, e, half, products = s->tiling->format->kind == PTXK__GEMM_TF32 ? 4 : 2;
+    uint32_t factors = ptxk__gemm_factors_in_group(s->tiling);
+    int words = s->tiling->block->id == PTXK_F32;
+    int split = f->precision == PTXK_GEMM_EXACT && (words || (s->tiling->block->id == PTXK_Q6_K && !factors));
+    for (e = 0; e < factors && w % 4 == 0; e++) { /* factors of four groups */
+        uint32_t pitch = ptxk__gemm_scale_bytes(f, s->tiling), chunk = w / 4 * factors + e;
         ptx_val at = ptx_xor(k, ptx_as(s->scales, PTX_U32), ptx_u32(16 * chunk));
         for (i = 0; i < 2 * f->m; i++)
             ptxk_load16(k, NULL, ptx_at(ptx_ptr(at, PTX_SHARED), (int64_t)(8 * i * pitch)),
@@ -15363,24 +15380,24 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
     for (i = 0; i < f->m; i++) {
         if (products == 4)
-            ptxk__gemm_words(k, f, s, i, a[i], rest[i]);
+            ptxk__gemm_tf32_weights(k, f, s, i, a[i], rest[i]);
         else
-            ptxk__gemm_weights(k, s, v, w, i, a[i], two ? rest[i] : NULL);
+            ptxk__gemm_weights(k, s, v, w, i, a[i], split ? rest[i] : NULL);
     }
     for (n = 0; n < f->n; n++)
-        for (half = 0; half < (blocks > 1 ? blocks : 1); half++) {
-            if (blocks) ptxk__gemm_begin(k, f, s, slot, w, n, half);
+        for (half = 0; half < (factors > 1 ? factors : 1); half++) {
+            if (factors) ptxk__gemm_init_accumulators(k, f, s, slot, w, n, half);
             for (p = 0; p < x->planes; p++) {
                 if (!half) ptxk__gemm_load_x(k, f, s, slot, w, n, p, b[p]);
-                for (e = half; e < (blocks > 1 ? half + 1 : products); e++)
+                for (e = half; e < (factors > 1 ? half + 1 : products); e++)
                     for (i = 0; i < f->m; i++) {
-                        ptx_val *acc = s->acc[s->chains > 1 || blocks > 1 ? e & 1 : 0][i][n];
-                        if (two && !(words && p)) /* f32: without the product of the smaller ones */
+                        ptx_val *acc = s->acc[s->chains > 1 || factors > 1 ? e & 1 : 0][i][n];
+                        if (split && !(words && p)) /* f32: without the product of the smaller ones */
                             ptxk__tile_mma(k, x->type, acc, rest[i][e], b[p] + 2 * e);
                         ptxk__tile_mma(k, x->type, acc, a[i][e], b[p] + 2 * e);
                     }
             }
-            for (i = 0; i < f->m && blocks; i++) {
+            for (i = 0; i < f->m && factors; i++) {
                 for (e = 0; e < 2; e++) s->factor[i][e] = ptx_as(s->scale[i][e][4 * half + w % 4], PTX_F32);
                 ptxk__gemm_add(k, s, i, n, s->acc[half][i][n], s->factor[i]);
             }
@@ -15391,29 +15408,30 @@ static void ptxk__gemm_group(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     uint32_t i, n, e, chain;
-    const ptxk__reader *r = s->kind->block->reader;
+    const ptxk__reader *r = s->tiling->block->reader;
     ptx_val b[2], d[PTXK__GEMM_M][4], factor[2];
-    int plain = s->kind->format->kind == PTXK__GEMM_NUMBERS || s->kind->format->kind == PTXK__GEMM_WORDS;
-    if (ptxk__gemm_is_byte(s->kind->block)) plain = !ptxk__gemm_has_factors(k, f, s->kind);
+    int plain = s->tiling->format->kind == PTXK__GEMM_NUMBERS || s->tiling->format->kind == PTXK__GEMM_TF32;
+    if (ptxk__gemm_is_byte(s->tiling->block)) plain = !ptxk__gemm_has_factors(k, f, s->tiling);
     if (x->order == PTXK__GEMM_PAIRS) ptxk__gemm_minima(k, f, s);
     for (n = 0; n < f->n; n++) {
-        if (ptxk__gemm_blocks_of(s->kind) && !x->sums) continue;
+        if (ptxk__gemm_factors_in_group(s->tiling) && !x->sums) continue;
         for (i = 0; i < f->m; i++)
             for (e = 0; e < 4; e++) d[i][e] = s->zero;
         for (e = 0; e < x->sums / 256; e++) {
             ptx_val at = ptx_ptr_add(k, s->shared, s->lane, 8);
-            uint32_t offset = 2 * f->weights + slot * f->stage + x->part_bytes + n * x->sums + 256 * e;
+            uint32_t offset =
+                2 * f->weight_bytes + slot * f->stage_bytes + x->part_bytes + n * x->sums + 256 * e;
             ptx_ld_vec(k, PTX_B32, 2, ptx_at(at, (int64_t)offset), b);
-            for (i = 0; i < f->m && r; i++) ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
+            for (i = 0; i < f->m && r; i++) ptxk__tile_mma(k, PTX_F16, d[i], s->minima_a[i], b);
         }
         for (i = 0; i < f->m; i++) {
             factor[0] = factor[1] = s->constant[5];
             if (r && x->sums) ptxk__gemm_add(k, s, i, n, d[i], r->halves ? s->minimum[i] : factor);
-            if (ptxk__gemm_blocks_of(s->kind)) continue;
+            if (ptxk__gemm_factors_in_group(s->tiling)) continue;
             for (chain = 0; chain < s->chains; chain++)
                 ptxk__gemm_add(k, s, i, n, s->acc[chain][i][n], plain ? NULL : s->factor[i]);
             if (x->order == PTXK__GEMM_PAIRS) {
-                ptxk__tile_mma(k, PTX_F16, d[i], s->low[i], b);
+                ptxk__tile_mma(k, PTX_F16, d[i], s->minima_a[i], b);
                 ptxk__gemm_add(k, s, i, n, d[i], s->minimum[i]);
             }
         }
@@ -15421,10 +15439,10 @@ static void ptxk__gemm_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 }
 
 /* Multiplies part `part` of unit v of the step: waits for its copies, and issues those of later parts. */
-static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
-                            uint32_t part) {
+static void ptxk__gemm_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                                     uint32_t part) {
     const ptxk__gemm_x *x = s->form;
-    uint32_t slot = (v * x->parts + part) & 1, w, i, n, e, c, per = x->groups / x->parts;
+    uint32_t slot = (v * x->parts + part) & 1, w, i, n, e, c, part_groups = x->groups / x->parts;
     ptx_val unit, p, from, here;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, x->parts == 1 ? 1 : 0);
     ptx_bar_sync(k, ptx_imm(0));
@@ -15432,7 +15450,7 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     from = ptx_get(k, s->x_from);
     if (part + 1 == x->parts) {
         here = ptx_add(k, unit, ptx_u32(v + 1));
-        p = ptx_setp(k, PTX_LT, here, s->end);
+        p = ptx_setp(k, PTX_LT, here, s->end_unit);
         from = ptx_add(k, from, ptx_u64(x->bytes));
         ptx_set(k, s->x_from, from);
         from = ptx_ptr(from, PTX_GLOBAL);
@@ -15444,9 +15462,9 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
     ptxk__gemm_commit(k);
     if (!part) {
         here = ptx_get(k, s->slot);
-        here = ptx_xor(k, here, ptx_u32(f->weights));
+        here = ptx_xor(k, here, ptx_u32(f->weight_bytes));
         here = ptx_ptr_add(k, s->to, here, 1);
-        unit = ptx_add(k, unit, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        unit = ptx_add(k, unit, ptx_u32(PTXK__GEMM_STEP_UNITS));
         ptxk__gemm_copy_weights(k, f, s, unit, here, v);
         if (v) ptxk__gemm_advance_weights(k, f, s);
         ptxk__gemm_commit(k);
@@ -15456,14 +15474,15 @@ static void ptxk__gemm_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
                 for (n = 0; n < f->n; n++)
                     for (e = 0; e < 4; e++) s->acc[c][i][n][e] = s->zero;
     }
-    for (w = part * per; w < (part + 1) * per; w++) ptxk__gemm_group(k, f, s, v, w, slot);
+    for (w = part * part_groups; w < (part + 1) * part_groups; w++)
+        ptxk__gemm_multiply_group(k, f, s, v, w, slot);
     if (part + 1 == x->parts) ptxk__gemm_end_unit(k, f, s, slot);
     ptxk__gemm_store_pending(k, s, 0);
 }
 
 /* -- gemm: tiles -- */
 
-/* Loads an argument of this tile's matrix. later[i]: whether that is matrix i of the class, or a later one.
+/* Loads an argument of this tile's matrix. later[i]: whether that is matrix i of the tiling, or a later one.
    at, step: offset of the argument of matrix 0, and from matrix to matrix. */
 static ptx_val ptxk__gemm_select_field(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
                                        const ptx_val later[PTXK__GEMM_MATRICES], size_t at, size_t step,
@@ -15472,7 +15491,7 @@ static ptx_val ptxk__gemm_select_field(ptx_kernel *k, const ptxk__gemm *f, const
     uint32_t i;
     int found = 0;
     for (i = 0; i < f->outputs; i++) {
-        if (&f->kind[f->which[i]] != s->kind) continue;
+        if (&f->tiling[f->tiling_index[i]] != s->tiling) continue;
         other = ptx_ld(k, type, ptx_at(s->args, (int64_t)(at + i * step)));
         x = found ? ptx_selp(k, other, x, later[i]) : other;
         found = 1;
@@ -15497,7 +15516,7 @@ static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk
 
 /* 8-bit weights: loads the factors of this lane's rows, or those of their unit `first`. */
 static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
-    double lift = ptxk__byte_lift(k, s->kind->block->id);
+    double lift = ptxk__byte_lift(k, s->tiling->block->id);
     ptx_val x, at, blocks, last = ptx_sub(k, s->n, ptx_u32(1));
     uint32_t i, h;
     blocks = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
@@ -15527,9 +15546,9 @@ static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 
 /* Sets up a tile's copies: this lane's rows and where it reads. */
 static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
-    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_tiling *c = s->tiling;
     ptx_val pair, row, x, y, last, at, copied;
-    uint32_t i, h, per = c->unit_bytes / 16;
+    uint32_t i, h, unit_chunks = c->unit_bytes / 16;
     s->half = ptx_and(k, s->lane, ptx_u32(1));
     /* pairs of lanes copy rows 0, 2, 4, 6, 1, 3 ... of 16: 4 pairs then use all banks */
     pair = ptx_shr(k, s->lane, ptx_u32(1));
@@ -15543,26 +15562,27 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     x = ptx_mul(k, x, ptx_u32(c->pitch));
     x = ptx_mad(k, s->half, ptx_u32(16), x);
     s->to = ptx_ptr_add(k, s->shared, x, 1);
-    s->cross = ptx_u32(0);
-    if (!ptxk__gemm_is_shifted(c) && per % 2) s->cross = ptx_mul(k, s->half, ptx_u32(c->area - 16 * per));
+    s->straddle_offset = ptx_u32(0);
+    if (!ptxk__gemm_is_2_byte_aligned(c) && unit_chunks % 2)
+        s->straddle_offset = ptx_mul(k, s->half, ptx_u32(c->area - 16 * unit_chunks));
     x = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
     x = ptx_mul(k, x, ptx_u32(c->pitch));
     s->row = ptx_ptr_add(k, s->shared, x, 1);
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
-    s->full = ptx_div(k, x, ptx_u32(c->format->unit));
+    s->full_units = ptx_div(k, x, ptx_u32(c->format->unit));
     x = ptx_div(k, x, ptx_u32(c->block->values));
     s->row_bytes = ptx_mul(k, x, ptx_u32(c->block->bytes));
     if (c->tails) { /* a row, and so the matrix, may end within a chunk */
         x = ptx_and(k, s->row_bytes, ptx_u32(15));
         x = ptx_setp(k, PTX_NE, x, ptx_u32(0));
-        s->needed = ptx_selp(k, ptx_u32(PTXK__GEMM_PAIR_UNITS + 1), ptx_u32(PTXK__GEMM_PAIR_UNITS), x);
+        s->needed_units = ptx_selp(k, ptx_u32(PTXK__GEMM_STEP_UNITS + 1), ptx_u32(PTXK__GEMM_STEP_UNITS), x);
     }
     last = ptx_sub(k, s->n, ptx_u32(1));
     at = ptx_mul(k, first, ptx_u32(c->unit_bytes));
-    if (!ptxk__gemm_is_shifted(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
+    if (!ptxk__gemm_is_2_byte_aligned(c)) at = ptx_mad(k, s->half, ptx_u32(16), at);
     at = ptx_cvt(k, PTX_U64, at);
     for (i = 0; i < f->m; i++) {
-        uint32_t which = f->pair > 1 ? i : 0, own = s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m;
+        uint32_t which = f->pair > 1 ? i : 0, warp_rows = s->paired ? 8 : f->pair > 1 ? 16 : 16 * f->m;
         ptx_val weights = s->weights[which];
         if (s->paired) {
             x = ptx_setp(k, PTX_LT, copied, ptx_u32(8));
@@ -15571,13 +15591,13 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             x = ptx_and(k, copied, ptx_u32(7));
         }
         row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->paired ? x : copied);
-        row = ptx_mad(k, s->warp, ptx_u32(own), row);
+        row = ptx_mad(k, s->warp, ptx_u32(warp_rows), row);
         if (i && f->pair == 1) row = ptx_add(k, row, ptx_u32(16 * i));
         row = ptx_min(k, row, last); /* rows past the last repeat it */
         y = ptx_mad_wide(k, row, s->row_bytes, at);
         x = ptx_ptr_add(k, weights, y, 1);
         s->from[i] = ptx_var_new(k, ptx_as(x, PTX_U64));
-        for (h = 0; h < 2 && ptxk__gemm_is_shifted(c); h++) {
+        for (h = 0; h < 2 && ptxk__gemm_is_2_byte_aligned(c); h++) {
             row = ptxk__gemm_own_row(k, f, s, i, h, last);
             y = ptx_mul(k, row, s->row_bytes);
             y = ptx_add(k, y, ptx_cvt(k, PTX_U32, at));
@@ -15588,9 +15608,11 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     }
     if (!ptxk__gemm_has_scales(c)) return;
     y = ptx_mad(k, s->warp, ptx_u32(16 * f->m), s->g);
-    y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scales(f, c)), ptx_u32(f->scales));
+    y = ptx_mad(k, y, ptx_u32(ptxk__gemm_scale_bytes(f, c)), ptx_u32(f->scales_at));
     s->scales = ptx_ptr_add(k, s->shared, y, 1);
-    if (!f->wgmma && ptxk__gemm_blocks_of(c) && c->format->unit > 128) { /* swizzle: no bank conflicts */
+    if (!f->wgmma && ptxk__gemm_factors_in_group(c)
+        && c->format->unit > 128) {
+        /* swizzle: no bank conflicts */
         y = ptx_shr(k, s->g, ptx_u32(c->format->kind == PTXK__GEMM_HALVED ? 1 : 2));
         s->scales = ptx_ptr_add(k, s->scales, y, 16);
     }
@@ -15601,9 +15623,9 @@ static void ptxk__gemm_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 
 /* Advances the addresses of 2-byte aligned rows by a step. */
 static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    uint32_t bytes = PTXK__GEMM_PAIR_UNITS * s->kind->unit_bytes, i, h;
+    uint32_t bytes = PTXK__GEMM_STEP_UNITS * s->tiling->unit_bytes, i, h;
     ptx_val x;
-    if (!ptxk__gemm_is_shifted(s->kind) || bytes % 32 == 0) return;
+    if (!ptxk__gemm_is_2_byte_aligned(s->tiling) || bytes % 32 == 0) return;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             x = ptx_get(k, s->shift[i][h]);
@@ -15612,57 +15634,58 @@ static void ptxk__gemm_advance_shifts(ptx_kernel *k, const ptxk__gemm *f, ptxk__
         }
 }
 
-static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v, uint32_t p);
+static void ptxk__wgmma_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                                      uint32_t p);
 
 /* Loops over the units of the slice: one loop for 4-byte aligned rows, and one for others. */
 static void ptxk__gemm_loop(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     const ptxk__gemm_x *x = s->form;
     ptx_val at, p;
     uint32_t i, v, part;
-    if (s->kind->variants == 3) {
+    if (s->tiling->variants == 3) {
         p = ptx_and(k, s->row_bytes, ptx_u32(3));
         p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
         p = ptx_uniform(k, p);
         ptx_if(k, p);
     }
     for (i = 1; i < 4; i *= 2) {
-        if (!(s->kind->variants & i)) continue;
-        if (i == 2 && s->kind->variants == 3) ptx_else(k);
+        if (!(s->tiling->variants & i)) continue;
+        if (i == 2 && s->tiling->variants == 3) ptx_else(k);
         s->words_aligned = i == 1;
         ptx_loop(k);
-        for (v = 0; v < PTXK__GEMM_PAIR_UNITS; v++) {
+        for (v = 0; v < PTXK__GEMM_STEP_UNITS; v++) {
             for (part = 0; part < x->parts; part++)
                 if (f->wgmma)
-                    ptxk__wgmma_part(k, f, s, v, part);
+                    ptxk__wgmma_multiply_part(k, f, s, v, part);
                 else
-                    ptxk__gemm_part(k, f, s, v, part);
+                    ptxk__gemm_multiply_part(k, f, s, v, part);
             if (v) {
                 at = ptx_get(k, s->slot);
-                at = ptx_xor(k, at, ptx_u32(f->weights));
+                at = ptx_xor(k, at, ptx_u32(f->weight_bytes));
                 ptx_set(k, s->slot, at);
             }
             at = ptx_get(k, s->unit);
             at = ptx_add(k, at, ptx_u32(v + 1));
             if (v) ptx_set(k, s->unit, at);
             if (v) ptxk__gemm_advance_shifts(k, f, s);
-            p = ptx_setp(k, PTX_LT, at, s->end);
+            p = ptx_setp(k, PTX_LT, at, s->end_unit);
             p = ptx_uniform(k, p);
             ptx_while(k, p);
         }
         ptx_end(k);
     }
-    if (s->kind->variants == 3) ptx_end(k);
+    if (s->tiling->variants == 3) ptx_end(k);
 }
 
-/* Returns the first unit of the slice, this block's part of K; sets s->end. all: the units of a row. */
+/* Returns the first unit of the slice, this block's part of K; sets s->end_unit. all: the units of a row. */
 static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val *all) {
-    uint32_t per = ptxk__gemm_granule(f) / s->form->unit;
+    uint32_t granule_units = ptxk__gemm_granule(f) / s->form->unit;
     ptx_comment(k, "this block's part of K, in units");
     *all = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     *all = ptxk__gemm_div_up(k, *all, s->form->unit);
-    s->end = ptx_mul(k, s->stop, ptx_u32(per));
-    s->end = ptx_min(k, s->end, *all);
-    return ptx_mul(k, s->first, ptx_u32(per));
+    s->end_unit = ptx_mul(k, s->stop_granule, ptx_u32(granule_units));
+    s->end_unit = ptx_min(k, s->end_unit, *all);
+    return ptx_mul(k, s->first_granule, ptx_u32(granule_units));
 }
 
 /* Waits for the preceding kernels, which may have written x and W; before that, prefetches up to 1 KB of each
@@ -15670,10 +15693,10 @@ static ptx_val ptxk__gemm_slice(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
     ptx_val bytes, skip, at, p;
     uint32_t i, j;
-    if (!s->waits || !ptx_module_is_dependent(ptx_kernel_module(k))) return;
-    bytes = ptx_mul(k, s->end, ptx_u32(s->kind->unit_bytes));
-    if (s->kind->tails) bytes = ptx_min(k, bytes, s->row_bytes);
-    at = ptx_mul(k, first, ptx_u32(s->kind->unit_bytes));
+    if (!s->wait_site || !ptx_module_is_dependent(ptx_kernel_module(k))) return;
+    bytes = ptx_mul(k, s->end_unit, ptx_u32(s->tiling->unit_bytes));
+    if (s->tiling->tails) bytes = ptx_min(k, bytes, s->row_bytes);
+    at = ptx_mul(k, first, ptx_u32(s->tiling->unit_bytes));
     bytes = ptx_sub(k, bytes, at);
     skip = ptx_mul(k, s->half, ptx_u32(128));
     for (i = 0; i < f->m; i++)
@@ -15684,7 +15707,7 @@ static void ptxk__gemm_wait(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
             ptx_guard(k, p);
             ptx_op1(k, PTX_PREFETCH_L2, 0, ptx_off(at, 256 * j));
         }
-    ptx_dependent_wait_(k, s->waits);
+    ptx_dependent_wait_(k, s->wait_site);
 }
 
 /* Computes the sums of the block's part of K of the tile. */
@@ -15695,26 +15718,26 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     first = ptxk__gemm_slice(k, f, s, &y);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_wait(k, f, s, first);
-    ptxk__gemm_lane(k, f, s);
-    s->chains = f->n == 1 && !ptxk__gemm_blocks_of(s->kind) ? 2 : 1;
+    ptxk__gemm_lane_constants(k, f, s);
+    s->chains = f->n == 1 && !ptxk__gemm_factors_in_group(s->tiling) ? 2 : 1;
     s->first_unit = first;
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
     at = ptx_mad_wide(k, s->column_tile, y, ptx_cvt(k, PTX_U64, first));
     at = ptx_mul(k, at, ptx_u64(x->bytes));
-    at = ptx_ptr_add(k, s->layout.x[s->kind->x], at, 1);
+    at = ptx_ptr_add(k, s->layout.x[s->tiling->x], at, 1);
     at = ptx_ptr_add(k, at, s->tid, 16);
     s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
-    y = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
+    y = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weight_bytes), 1);
     s->x_to = ptx_ptr_add(k, y, s->tid, 16);
     s->x_at = ptx_ptr_add(k, y, s->lane, 16);
-    if (x->starts) s->starts_at = ptx_ptr_add(k, y, s->t, 16);
+    if (x->initial_sums) s->initial_sums_at = ptx_ptr_add(k, y, s->t, 16);
     if (f->columns == 8) {
         m = s->columns_left;
         p = ptx_setp(k, PTX_LT, s->g, m);
         s->x_valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
         y = ptx_bfe(k, s->tid, ptx_u32(1), ptx_u32(3));
-        if (x->starts) y = ptx_shl(k, s->t, ptx_u32(1));
+        if (x->initial_sums) y = ptx_shl(k, s->t, ptx_u32(1));
         p = ptx_setp(k, PTX_LT, y, m);
         s->sums_valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
     }
@@ -15732,7 +15755,7 @@ static void ptxk__gemm_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
         ptxk__gemm_commit(k);
     }
     ptxk__gemm_advance_weights(k, f, s);
-    if (ptxk__gemm_has_factors(k, f, s->kind)) ptxk__gemm_load_factors(k, f, s, first);
+    if (ptxk__gemm_has_factors(k, f, s->tiling)) ptxk__gemm_load_factors(k, f, s, first);
     ptxk__gemm_store_pending(k, s, 0);
     ptxk__gemm_loop(k, f, s);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
@@ -15759,23 +15782,23 @@ typedef struct ptxk__gemm_wide {
     ptx_var from, shift;           /* address of its next unit; low bits of that of the unpacked row */
     ptx_var word[24], more[10];    /* the half of the unit: quants; upper bits, scales or factors */
     ptx_var scale[4], minimum[2], head;
-    ptx_var power, most, raised; /* the row's; the bound of its factors' size; 1: just lowered */
+    ptx_var power, size_bound, lowered; /* the row's; the bound of its factors' size; 1: just lowered */
 } ptxk__gemm_wide;
 
 /* Whether operand A includes factors and a power of two for each row; else it has integers times scales. */
 static int ptxk__wide_is_scaled(const ptxk__gemm *f, const ptxk__gemm_state *s) {
-    return s->kind->format->kind == PTXK__GEMM_BLOCKS || f->precision == PTXK_GEMM_FAST;
+    return s->tiling->format->kind == PTXK__GEMM_BLOCKS || f->precision == PTXK_GEMM_FAST;
 }
 
 /* Whether a weight is a sum of two numbers in operand A, because it does not fit into one. */
-static int ptxk__wide_is_double(const ptxk__gemm *f, const ptxk__gemm_state *s) {
-    return ptxk__gemm_is_shifted(s->kind) && f->precision == PTXK_GEMM_EXACT;
+static int ptxk__wide_is_split(const ptxk__gemm *f, const ptxk__gemm_state *s) {
+    return ptxk__gemm_is_2_byte_aligned(s->tiling) && f->precision == PTXK_GEMM_EXACT;
 }
 
-#define PTXK__WIDE_FACTORS 2048u /* offset of the f32 numbers of rows, after the minima */
+#define PTXK__WIDE_ROW_NUMBERS 2048u /* offset of the f32 numbers of rows, after the minima */
 
 /* The index of a row's number: row 64 m + 8 i + g has 64 m + 8 g + i, so that a thread's are adjacent. */
-static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
+static ptx_val ptxk__wide_row_number_index(ptx_kernel *k, ptx_val row) {
     ptx_val x = ptx_and(k, row, ptx_u32(0x47)), y = ptx_bfe(k, row, ptx_u32(3), ptx_u32(3));
     x = ptx_mad(k, x, ptx_u32(8), y);
     y = ptx_and(k, row, ptx_u32(64));
@@ -15784,7 +15807,8 @@ static ptx_val ptxk__wide_place(ptx_kernel *k, ptx_val row) {
 }
 
 /* The address of row r of the block. */
-static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s, ptx_val r) {
+static ptx_val ptxk__wide_row_address(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_state *s,
+                                      ptx_val r) {
     ptx_val row = r, x, last = ptx_sub(k, s->n, ptx_u32(1)), from = s->weights[0], p;
     if (f->pair > 1) {
         x = ptx_and(k, r, ptx_u32(15));
@@ -15803,10 +15827,10 @@ static ptx_val ptxk__wide_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk__ge
 
 /* Copies unit `next` of this thread's row: every second chunk. */
 static void ptxk__wide_copy(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val next) {
-    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_tiling *c = s->tiling;
     ptxk__gemm_wide *w = s->wide;
-    uint32_t shifted = (uint32_t)ptxk__gemm_is_shifted(c), j;
-    ptx_val p = ptx_setp(k, PTX_LT, next, s->end), q, from, at, left, valid;
+    uint32_t shifted = (uint32_t)ptxk__gemm_is_2_byte_aligned(c), j;
+    ptx_val p = ptx_setp(k, PTX_LT, next, s->end_unit), q, from, at, left, valid;
     (void)f;
     ptx_if(k, p);
     {
@@ -15868,25 +15892,25 @@ static void ptxk__wide_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     if (q) first = ptx_and(k, first, *q);
     ptx_if(k, first);
     ptx_mbarrier_arrive_expect(k, bar, ptx_u32(bytes));
-    ptx_bulk_load(k, ptx_off(s->x_to, slot * f->stage), ptx_off(from, p * x->part_bytes), ptx_u32(bytes),
-                  bar);
+    ptx_bulk_load(k, ptx_off(s->x_to, slot * f->stage_bytes), ptx_off(from, p * x->part_bytes),
+                  ptx_u32(bytes), bar);
     ptx_end(k);
 }
 
 /* Lowers the row's power of two where it is too large for the factors of the row's next unit. size: their
    magnitude, f32, not negative. */
-static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
+static void ptxk__wide_fit_power(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
     ptxk__gemm_wide *w = s->wide;
     ptx_val p, x;
-    ptx_var out = ptx_var_new(k, ptx_f32(1)), fell = ptx_var_new(k, ptx_u32(0));
-    x = ptx_get(k, w->most);
+    ptx_var out = ptx_var_new(k, ptx_f32(1)), lowered = ptx_var_new(k, ptx_u32(0));
+    x = ptx_get(k, w->size_bound);
     p = ptx_setp(k, PTX_GT, size, x);
     ptx_if(k, p);
-    ptxk__gemm_fall(k, size, w->most, w->power, out);
-    ptx_set(k, fell, ptx_u32(1));
+    ptxk__gemm_lower_power(k, size, w->size_bound, w->power, out);
+    ptx_set(k, lowered, ptx_u32(1));
     ptx_end(k);
-    x = ptx_get(k, fell);
-    ptx_set(k, w->raised, x);
+    x = ptx_get(k, lowered);
+    ptx_set(k, w->lowered, x);
     x = ptx_get(k, out);
     ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), x); /* both threads of the row, the same */
 }
@@ -15894,15 +15918,15 @@ static void ptxk__wide_raise(ptx_kernel *k, ptxk__gemm_state *s, ptx_val size) {
 /* Q4_K, Q5_K: reads this thread's half of a unit. */
 static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm_wide *w = s->wide;
-    uint32_t five = s->kind->block->id == PTXK_Q5_K, i, j;
+    uint32_t is_q5 = s->tiling->block->id == PTXK_Q5_K, i, j;
     ptx_val head[4], words[4], pair[2], d, m, p, q, x, y, z, power;
     ptxk_load16(k, NULL, ptx_at(w->raw, 0), head);
     x = ptx_ptr_add(k, w->raw, w->half, 64);
     for (i = 0; i < 4; i++) {
-        ptxk_load16(k, NULL, ptx_at(x, (int64_t)(16 + 32 * five + 16 * i)), words);
+        ptxk_load16(k, NULL, ptx_at(x, (int64_t)(16 + 32 * is_q5 + 16 * i)), words);
         for (j = 0; j < 4; j++) ptx_set(k, w->word[4 * i + j], words[j]);
     }
-    for (i = 0; i < 2 * five; i++) {
+    for (i = 0; i < 2 * is_q5; i++) {
         ptxk_load16(k, NULL, ptx_at(w->raw, (int64_t)(16 + 16 * i)), words);
         for (j = 0; j < 4; j++) ptx_set(k, w->more[4 * i + j], words[j]);
     }
@@ -15927,14 +15951,14 @@ static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
         m = ptx_cvt(k, PTX_F32, pair[1]);
         p = ptx_op2(k, PTX_MUL, PTX_RN, d, ptx_f32(16777216));
         p = ptx_abs(k, p);
-        p = ptxk__wide_larger(k, p, m);
-        ptxk__wide_raise(k, s, p);
+        p = ptxk__wide_max_abs(k, p, m);
+        ptxk__wide_fit_power(k, s, p);
         power = ptx_get(k, w->power);
         d = ptx_op2(k, PTX_MUL, PTX_RN, d, power);
         m = ptx_op2(k, PTX_MUL, PTX_RN, m, ptx_f32(-0.0001220703125)); /* -2^-13 */
         m = ptx_op2(k, PTX_MUL, PTX_RN, m, power);
-        pair[0] = ptxk__wide_twice(k, d);
-        pair[1] = ptxk__wide_twice(k, m);
+        pair[0] = ptxk__wide_broadcast_f16(k, d);
+        pair[1] = ptxk__wide_broadcast_f16(k, m);
     }
     for (i = 0; i < 2; i++) {
         z = ptx_prmt(k, x, ptx_b32(0x64646464), ptx_b32(i ? 0x4342 : 0x4140)); /* 1024 + the scales */
@@ -15953,22 +15977,22 @@ static void ptxk__wide_read_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
 static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                                     ptx_val out[2][2][4]) {
     ptxk__gemm_wide *w = s->wide;
-    uint32_t five = s->kind->block->id == PTXK_Q5_K, t, e, b;
+    uint32_t is_q5 = s->tiling->block->id == PTXK_Q5_K, t, e, b;
     ptx_val scale = ptx_get(k, w->scale[p / 2]), minimum = ptx_get(k, w->minimum[p / 2]), x, y, z, low, high;
-    ptx_val s2[2], m2[2], turn = w->half;
+    ptx_val s2[2], m2[2], rotation = w->half;
     for (e = 0; e < 2; e++) {
-        s2[e] = ptxk__gemm_half(k, scale, e);
-        m2[e] = ptxk__gemm_half(k, minimum, e);
+        s2[e] = ptxk__gemm_broadcast_half(k, scale, e);
+        m2[e] = ptxk__gemm_broadcast_half(k, minimum, e);
     }
-    if (five) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
-        turn = ptx_mul(k, w->half, ptx_u32(4));
-        turn = ptx_sub(k, ptx_u32(36 - 2 * (p / 2)), turn);
+    if (is_q5) { /* rotates bit 2 j to bit 4, j = 2 half + p / 2 */
+        rotation = ptx_mul(k, w->half, ptx_u32(4));
+        rotation = ptx_sub(k, ptx_u32(36 - 2 * (p / 2)), rotation);
     }
     for (t = 0; t < 4; t++) {
         x = ptx_get(k, w->word[4 * p + t]);
-        if (five) {
+        if (is_q5) {
             z = ptx_get(k, w->more[4 * (p & 1) + t]);
-            z = ptx_shf_l(k, z, z, turn);
+            z = ptx_shf_l(k, z, z, rotation);
             low = ptx_and(k, x, ptx_b32(0x0f0f0f0f));
             low = ptx_lop3(k, z, ptx_b32(0x10101010), low, ptx_imm(0xea));
             x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(3)), PTX_B32);
@@ -15993,7 +16017,7 @@ static void ptxk__wide_unpack_bytes(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
 }
 
 /* Loads the chunks that have words `first` to `first` + n of those at `at`. */
-static void ptxk__wide_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
+static void ptxk__wide_load_chunks(ptx_kernel *k, ptx_val at, uint32_t first, uint32_t n, ptx_val raw[24]) {
     uint32_t i;
     for (i = 0; i <= first + n; i += 4) ptxk_load16(k, NULL, ptx_at(at, (int64_t)(4 * i)), raw + i);
 }
@@ -16010,11 +16034,11 @@ static ptx_val ptxk__wide_word(ptx_kernel *k, const ptx_val raw[24], uint32_t fi
 static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t first, ptx_val from,
                                   const ptx_val pick[2]) {
     ptxk__gemm_wide *w = s->wide;
-    const ptxk__block *block = s->kind->block;
-    uint32_t own = s->kind->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
+    const ptxk__block *block = s->tiling->block;
+    uint32_t own = s->tiling->format->unit / block->values / 2, n = block->id == PTXK_Q8_0 ? 8 : 4, i, j;
     ptx_val raw[24], at, x, p;
     if (block->id != PTXK_Q6_K) {
-        ptxk__wide_chunks(k, from, first, own * block->bytes / 4, raw);
+        ptxk__wide_load_chunks(k, from, first, own * block->bytes / 4, raw);
         for (i = 0; i < own; i++) {
             x = ptxk__wide_word(k, raw, first, block->bytes * i, pick);
             ptx_set(k, w->more[i], x); /* lower half: f16 */
@@ -16027,13 +16051,13 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
     }
     for (i = 0; i < 2; i++) { /* quants: lower bits, upper bits */
         at = ptx_ptr_add(k, w->raw, w->half, i ? 32 : 64);
-        ptxk__wide_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
+        ptxk__wide_load_chunks(k, ptx_off(at, 128 * i), first, i ? 8 : 16, raw);
         for (j = 0; j < (i ? 8u : 16u); j++) {
             x = ptxk__wide_word(k, raw, first, 4 * j, pick);
             ptx_set(k, w->word[16 * i + j], x);
         }
     }
-    ptxk__wide_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
+    ptxk__wide_load_chunks(k, ptx_off(w->raw, 192), first, 4, raw);
     p = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
     for (i = 0; i < 2; i++) {
         x = ptxk__wide_word(k, raw, first, 4 * i, pick);
@@ -16046,7 +16070,7 @@ static void ptxk__wide_read_words(ptx_kernel *k, ptxk__gemm_state *s, uint32_t f
 }
 
 /* The lower half of a word, an f16, as f32. */
-static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
+static ptx_val ptxk__wide_low_half(ptx_kernel *k, ptx_val x) {
     ptx_val half[2];
     ptx_unpack(k, PTX_F16, 2, x, half);
     return ptx_cvt(k, PTX_F32, half[0]);
@@ -16055,11 +16079,11 @@ static ptx_val ptxk__wide_lower(ptx_kernel *k, ptx_val x) {
 /* The same; computes what unpacking multiplies by: w->more, for each block of the half; Q6_K: w->head. */
 static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
     ptxk__gemm_wide *w = s->wide;
-    const ptxk__block *block = s->kind->block;
+    const ptxk__block *block = s->tiling->block;
     uint32_t fast = f->precision == PTXK_GEMM_FAST, i, step = block->bytes;
-    uint32_t blocks = s->kind->format->unit / block->values, own = blocks / 2;
+    uint32_t blocks = s->tiling->format->unit / block->values, own = blocks / 2;
     ptx_val shift = ptx_get(k, w->shift), bytes, x, y, p, size = ptx_f32(0), power, pick[2], from, other;
-    x = ptx_add(k, shift, ptx_u32(s->kind->unit_bytes));
+    x = ptx_add(k, shift, ptx_u32(s->tiling->unit_bytes));
     ptx_set(k, w->shift, x);
     shift = ptx_and(k, shift, ptx_u32(14));
     bytes = ptx_ptr_add(k, w->raw, shift, 1);
@@ -16072,8 +16096,8 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     y = ptx_and(k, from, ptx_u32(12));
     x = ptx_and(k, from, ptx_u32(0xf0));
     from = ptx_ptr_add(k, w->raw, x, 1);
-    for (i = 0; s->kind->variants >> i; i++) { /* one for the whole warp where rows are whole chunks */
-        uint32_t more = s->kind->variants >> i > 1;
+    for (i = 0; s->tiling->variants >> i; i++) { /* one for the whole warp where rows are whole chunks */
+        uint32_t more = s->tiling->variants >> i > 1;
         if (more) {
             p = ptx_setp(k, PTX_EQ, y, ptx_u32(4 * i));
             ptx_if(k, p);
@@ -16084,7 +16108,7 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     while (--i) ptx_end(k);
     if (block->id == PTXK_Q6_K) {
         x = ptx_get(k, w->head);
-        x = ptxk__wide_lower(k, x);
+        x = ptxk__wide_low_half(k, x);
         if (!fast) {
             ptx_set(k, w->head, ptx_as(x, PTX_B32));
             return;
@@ -16092,11 +16116,11 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
         size = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(33554432)); /* 2^25 */
         size = ptx_abs(k, size);
         size = ptx_selp(k, size, ptx_f32(0), exists);
-        ptxk__wide_raise(k, s, size);
+        ptxk__wide_fit_power(k, s, size);
         power = ptx_get(k, w->power);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(32));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
-        x = ptxk__wide_twice(k, x);
+        x = ptxk__wide_broadcast_f16(k, x);
         ptx_set(k, w->head, x);
         return;
     }
@@ -16104,22 +16128,22 @@ static void ptxk__wide_read_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gem
     other = ptx_ptr_add(k, bytes, x, own * step);
     for (i = 0; i < own; i++) {
         x = ptxk__load_f16(k, other, step * i);
-        size = ptxk__wide_larger(k, size, x);
+        size = ptxk__wide_max_abs(k, size, x);
         x = ptx_get(k, w->more[i]);
-        x = ptxk__wide_lower(k, x);
-        size = ptxk__wide_larger(k, size, x);
+        x = ptxk__wide_low_half(k, x);
+        size = ptxk__wide_max_abs(k, size, x);
     }
     fast = fast && block->id == PTXK_Q4_0; /* nibbles are subnormal f16 numbers */
     size = ptx_op2(k, PTX_MUL, PTX_RN, size, ptx_f32(fast ? 262144 : 2)); /* 2^18 */
     size = ptx_selp(k, size, ptx_f32(0), exists);
-    ptxk__wide_raise(k, s, size);
+    ptxk__wide_fit_power(k, s, size);
     power = ptx_get(k, w->power);
     for (i = 0; i < own; i++) {
         x = ptx_get(k, w->more[i]);
-        x = ptxk__wide_lower(k, x);
+        x = ptxk__wide_low_half(k, x);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(fast ? 32 : 1 / 524288.0));
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, power);
-        x = ptxk__wide_twice(k, x);
+        x = ptxk__wide_broadcast_f16(k, x);
         ptx_set(k, w->more[i], x);
     }
 }
@@ -16168,28 +16192,28 @@ static void ptxk__wide_unpack_q6(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t p,
                                      ptx_val out[2][2][4], ptx_val rest[2][2][4]) {
     ptxk__gemm_wide *w = s->wide;
-    uint32_t fast = f->precision == PTXK_GEMM_FAST, eight = s->kind->block->id == PTXK_Q8_0, t, e, b;
+    uint32_t fast = f->precision == PTXK_GEMM_FAST, is_q8 = s->tiling->block->id == PTXK_Q8_0, t, e, b;
     ptx_val x, y, scale = ptx_get(k, w->more[p]), high = scale, offset = scale;
-    if (fast && !eight) {
+    if (fast && !is_q8) {
         offset = ptxk__gemm_times(k, scale, w->constant[0]);
         high = ptxk__gemm_times(k, scale, w->constant[1]);
     }
     for (e = 0; e < 2; e++)
         for (t = 0; t < 4; t++) {
             uint32_t mask = e ? 0x00f000f0 : 0x000f000f;
-            x = ptx_get(k, w->word[eight ? 8 * p + 4 * e + t : 4 * p + t]);
-            if (eight) x = ptx_xor(k, x, ptx_b32(0x80808080u));
+            x = ptx_get(k, w->word[is_q8 ? 8 * p + 4 * e + t : 4 * p + t]);
+            if (is_q8) x = ptx_xor(k, x, ptx_b32(0x80808080u));
             for (b = 0; b < 2; b++) {
-                if (b && !eight) x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
-                if (fast && !eight) {
+                if (b && !is_q8) x = ptx_as(ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(8)), PTX_B32);
+                if (fast && !is_q8) {
                     y = ptx_and(k, x, ptx_b32(mask));
                     out[e][b][t] = ptxk__gemm_fma(k, y, e ? high : scale, offset);
                     continue;
                 } /* 1024 + q + 128, 1024 + q, 64 + q */
-                y = ptx_b32(eight ? 0x64646464 : e ? 0x54005400 : 0x64006400);
-                y = eight ? ptx_prmt(k, x, y, ptx_b32(b ? 0x4341 : 0x4240))
+                y = ptx_b32(is_q8 ? 0x64646464 : e ? 0x54005400 : 0x64006400);
+                y = is_q8 ? ptx_prmt(k, x, y, ptx_b32(b ? 0x4341 : 0x4240))
                           : ptx_lop3(k, x, ptx_b32(mask), y, ptx_imm(0xea));
-                y = ptxk__gemm_minus(k, y, w->constant[eight ? 0 : e]);
+                y = ptxk__gemm_minus(k, y, w->constant[is_q8 ? 0 : e]);
                 out[e][b][t] = ptxk__gemm_times(k, y, scale);
                 if (fast) continue;
                 high = ptx_neg(k, ptx_as(out[e][b][t], PTX_F16X2));
@@ -16200,14 +16224,14 @@ static void ptxk__wide_unpack_blocks(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 
 /* Reads this thread's half of the next unit. exists: whether there is one; else nothing uses what is read. */
 static void ptxk__wide_read(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val exists) {
-    if (ptxk__gemm_is_shifted(s->kind))
+    if (ptxk__gemm_is_2_byte_aligned(s->tiling))
         ptxk__wide_read_blocks(k, f, s, exists);
     else
         ptxk__wide_read_bytes(k, f, s);
 }
 
 /* A shared address with `bits` inverted. */
-static ptx_val ptxk__wide_chunk(ptx_kernel *k, ptx_val at, uint32_t bits) {
+static ptx_val ptxk__wide_xor_address(ptx_kernel *k, ptx_val at, uint32_t bits) {
     if (!bits) return at;
     at = ptx_xor(k, ptx_as(at, PTX_U32), ptx_u32(bits));
     return ptx_ptr(at, PTX_SHARED);
@@ -16219,26 +16243,26 @@ static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     ptxk__gemm_wide *w = s->wide;
     ptx_val out[2][2][4], rest[2][2][4], x, y, half[2];
     uint32_t e, b, exact = f->precision == PTXK_GEMM_EXACT;
-    if (!ptxk__gemm_is_shifted(s->kind))
+    if (!ptxk__gemm_is_2_byte_aligned(s->tiling))
         ptxk__wide_unpack_bytes(k, f, s, p, out);
-    else if (s->kind->block->id == PTXK_Q6_K)
+    else if (s->tiling->block->id == PTXK_Q6_K)
         ptxk__wide_unpack_q6(k, f, s, p, out, rest);
     else
         ptxk__wide_unpack_blocks(k, f, s, p, out, rest);
-    for (e = 0; e < 2 && ptxk__wide_is_double(f, s); e++)
+    for (e = 0; e < 2 && ptxk__wide_is_split(f, s); e++)
         for (b = 0; b < 2; b++)
             ptx_st_vec(k, PTX_B32, 4,
-                       ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b),
+                       ptx_at(ptxk__wide_xor_address(k, w->a_to, 32 * e + 16 * b),
                               (int64_t)((2 + slot) * PTXK__WIDE_PART)),
                        rest[e][b]);
     for (e = 0; e < 2; e++)
         for (b = 0; b < 2; b++)
-            ptx_st_vec(
-                k, PTX_B32, 4,
-                ptx_at(ptxk__wide_chunk(k, w->a_to, 32 * e + 16 * b), (int64_t)(slot * PTXK__WIDE_PART)),
-                out[e][b]);
+            ptx_st_vec(k, PTX_B32, 4,
+                       ptx_at(ptxk__wide_xor_address(k, w->a_to, 32 * e + 16 * b),
+                              (int64_t)(slot * PTXK__WIDE_PART)),
+                       out[e][b]);
     y = ptx_setp(k, PTX_EQ, w->half, ptx_u32(0));
-    if (p == 1 && exact && s->kind->block->id == PTXK_Q6_K) { /* for ptxk__wide_end_unit */
+    if (p == 1 && exact && s->tiling->block->id == PTXK_Q6_K) { /* for ptxk__wide_end_unit */
         x = ptx_get(k, w->head);
         ptx_guard(k, y);
         ptx_st(k, PTX_F32, ptx_at(w->rows_to, 0), ptx_as(x, PTX_F32));
@@ -16258,8 +16282,8 @@ static void ptxk__wide_unpack(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 }
 
 /* Loads number `which` of each of the thread's rows. */
-static void ptxk__wide_rows(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
-                            ptx_val out[PTXK__GEMM_M][2]) {
+static void ptxk__wide_load_row_numbers(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
+                                        ptx_val out[PTXK__GEMM_M][2]) {
     ptx_val x[4];
     uint32_t i, e;
     for (i = 0; i < 2; i++) {
@@ -16271,7 +16295,7 @@ static void ptxk__wide_rows(ptx_kernel *k, ptxk__gemm_state *s, uint32_t which,
 static void ptxk__wide_scale_sums(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val row[PTXK__GEMM_M][2], x;
     uint32_t i, n, e;
-    ptxk__wide_rows(k, s, 0, row);
+    ptxk__wide_load_row_numbers(k, s, 0, row);
     for (i = 0; i < f->m; i++)
         for (n = 0; n < f->n; n++)
             for (e = 0; e < 4; e++) {
@@ -16286,12 +16310,12 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
                                 uint32_t slot) {
     const ptxk__gemm_x *x = s->form;
     ptx_val a[2][PTXK__GEMM_M][4], b[8], from[4];
-    uint32_t g, e, i, n, plane, rest, two = (uint32_t)ptxk__wide_is_double(f, s);
-    for (e = 0; e < 4; e++) from[e] = ptxk__wide_chunk(k, s->wide->a_from, 32 * e);
+    uint32_t g, e, i, n, plane, rest, split = (uint32_t)ptxk__wide_is_split(f, s);
+    for (e = 0; e < 4; e++) from[e] = ptxk__wide_xor_address(k, s->wide->a_from, 32 * e);
     for (g = 0; g < 2; g++)
-        for (rest = 0; rest <= two; rest++) {
+        for (rest = 0; rest <= split; rest++) {
             /* keeps the assembler from moving loads up: too few registers */
-            if (two) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
+            if (split) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
             for (e = 0; e < 2; e++)
                 for (i = 0; i < f->m; i++)
                     ptx_ldmatrix(
@@ -16310,15 +16334,15 @@ static void ptxk__wide_multiply(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 
 /* EXACT: adds the unit's products, times the factors of the rows, to the sums. */
 static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], low[PTXK__GEMM_M][4], b[2], d[4];
+    ptx_val factor[PTXK__GEMM_M][2], minimum[PTXK__GEMM_M][2], minima_a[PTXK__GEMM_M][4], b[2], d[4];
     uint32_t i, n, e;
     int scaled = ptxk__wide_is_scaled(f, s);
-    if (!scaled) ptxk__wide_rows(k, s, 0, factor);
-    if (s->form->sums) ptxk__wide_rows(k, s, 1, minimum);
+    if (!scaled) ptxk__wide_load_row_numbers(k, s, 0, factor);
+    if (s->form->sums) ptxk__wide_load_row_numbers(k, s, 1, minimum);
     for (i = 0; i < f->m && s->form->sums; i++) {
-        ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), low[i]);
-        low[i][2] = low[i][0];
-        low[i][3] = low[i][1];
+        ptx_ldmatrix(k, 2, ptx_off(s->wide->minima_from, (int64_t)(256 * i)), minima_a[i]);
+        minima_a[i][2] = minima_a[i][0];
+        minima_a[i][3] = minima_a[i][1];
     }
     for (n = 0; n < f->n; n++) {
         if (s->form->sums) ptx_ld_vec(k, PTX_B32, 2, ptx_at(s->x_sums, (int64_t)(n * s->form->sums)), b);
@@ -16326,7 +16350,7 @@ static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
             ptxk__gemm_add(k, s, i, n, s->acc[0][i][n], scaled ? NULL : factor[i]);
             if (!s->form->sums) continue;
             for (e = 0; e < 4; e++) d[e] = s->zero;
-            ptxk__tile_mma(k, PTX_F16, d, low[i], b);
+            ptxk__tile_mma(k, PTX_F16, d, minima_a[i], b);
             ptxk__gemm_add(k, s, i, n, d, minimum[i]);
         }
     }
@@ -16335,7 +16359,7 @@ static void ptxk__wide_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 /* Computes the addresses of a thread. Returns that of the slice's first unit of x. */
 static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first,
                                 ptx_val units) {
-    const ptxk__gemm_class *c = s->kind;
+    const ptxk__gemm_tiling *c = s->tiling;
     const ptxk__gemm_x *x = s->form;
     ptxk__gemm_wide *w = s->wide;
     ptx_val at, y, z, wm, wn, copier, warp = ptx_shr(k, s->tid, ptx_u32(5));
@@ -16354,14 +16378,14 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_add(k, y, ptx_u32(f->raw_at));
     w->to = ptx_ptr_add(k, s->shared, y, 1);
     z = ptx_mul_wide(k, first, ptx_u32(c->unit_bytes));
-    at = ptxk__wide_row(k, f, s, w->copied);
+    at = ptxk__wide_row_address(k, f, s, w->copied);
     at = ptx_add(k, at, z);
     w->from = ptx_var_new(k, at);
     /* unpacking */
     w->row = ptx_and(k, s->tid, ptx_u32(PTXK__WIDE_ROWS - 1));
     w->half = ptx_div(k, s->tid, ptx_u32(PTXK__WIDE_ROWS));
-    if (ptxk__gemm_is_shifted(c)) {
-        at = ptxk__wide_row(k, f, s, w->row);
+    if (ptxk__gemm_is_2_byte_aligned(c)) {
+        at = ptxk__wide_row_address(k, f, s, w->row);
         at = ptx_add(k, at, z);
         at = ptx_cvt(k, PTX_U32, at);
         w->shift = ptx_var_new(k, at);
@@ -16375,9 +16399,9 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     y = ptx_mul(k, y, ptx_u32(16));
     y = ptx_mad(k, w->row, ptx_u32(128), y);
     w->a_to = ptx_ptr_add(k, s->shared, y, 1);
-    y = ptxk__wide_place(k, w->row);
+    y = ptxk__wide_row_number_index(k, w->row);
     y = ptx_mul(k, y, ptx_u32(4));
-    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_ROW_NUMBERS));
     w->rows_to = ptx_ptr_add(k, s->shared, y, 1);
     y = ptx_mul(k, w->row, ptx_u32(16));
     y = ptx_mad(k, w->half, ptx_u32(8), y);
@@ -16401,7 +16425,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     w->a_from = ptx_ptr_add(k, s->shared, y, 1);
     y = ptx_mad(k, wm, ptx_u32(8), s->g);
     y = ptx_mul(k, y, ptx_u32(32));
-    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_FACTORS));
+    y = ptx_add(k, y, ptx_u32(f->rows_at + PTXK__WIDE_ROW_NUMBERS));
     w->rows_from = ptx_ptr_add(k, s->shared, y, 1);
     /* x */
     y = f->bulk ? ptx_u32(0) : s->tid; /* bulk: one thread copies all */
@@ -16416,7 +16440,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
     if (x->sums) { /* copied with the last part, to the second slot */
         y = ptx_mul(k, wn, ptx_u32(f->n * x->sums));
         y = ptx_mad(k, s->lane, ptx_u32(8), y);
-        y = ptx_add(k, y, ptx_u32(f->x_at + f->stage + x->part_bytes));
+        y = ptx_add(k, y, ptx_u32(f->x_at + f->stage_bytes + x->part_bytes));
         s->x_sums = ptx_ptr_add(k, s->shared, y, 1);
     }
     at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
@@ -16427,7 +16451,7 @@ static ptx_val ptxk__wide_setup(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_s
 
 static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptxk__gemm_wide *w = s->wide;
-    uint32_t id = s->kind->block->id, i, fast = f->precision == PTXK_GEMM_FAST;
+    uint32_t id = s->tiling->block->id, i, fast = f->precision == PTXK_GEMM_FAST;
     if (id == PTXK_Q4_K || id == PTXK_Q5_K) {
         w->constant[0] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0x40005000 : 0x4c005000);
         w->constant[1] = ptxk__gemm_f16x2(k, id == PTXK_Q4_K ? 0xe800f800u : 0xf400f800u);
@@ -16451,8 +16475,8 @@ static void ptxk__wide_constants(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     for (i = 0; i < 2; i++) w->minimum[i] = ptx_var_new(k, ptx_b32(0));
     w->head = ptx_var_new(k, ptx_b32(0));
     w->power = ptx_var_new(k, ptx_f32(1));
-    w->most = ptx_var_new(k, ptx_f32(0));
-    w->raised = ptx_var_new(k, ptx_u32(0));
+    w->size_bound = ptx_var_new(k, ptx_f32(0));
+    w->lowered = ptx_var_new(k, ptx_u32(0));
 }
 
 /* As ptxk__gemm_products. */
@@ -16478,7 +16502,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
     ptxk__wide_copy_x(k, f, s, at, 0, NULL);
     ptx_cp_async_wait(k, 0);
     ptx_bar_sync(k, ptx_imm(0));
-    q = ptx_setp(k, PTX_LT, first, s->end);
+    q = ptx_setp(k, PTX_LT, first, s->end_unit);
     ptxk__wide_read(k, f, s, q);
     ptxk__wide_unpack(k, f, s, 0, 0);
     ptx_loop(k);
@@ -16492,7 +16516,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 ptx_mbarrier_wait(k, ptx_off(s->flag, (int64_t)(8 * (p & 1)) - 16), y);
             }
             if (scaled && !p) {
-                y = ptx_get(k, wide.raised);
+                y = ptx_get(k, wide.lowered);
                 q = ptx_setp(k, PTX_NE, y, ptx_u32(0));
                 q = ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), q);
                 ptx_if(k, q);
@@ -16503,7 +16527,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
             }
             next = ptx_add(k, unit, ptx_u32(1));
             if (p + 1 == x->parts) {
-                q = ptx_setp(k, PTX_LT, next, s->end);
+                q = ptx_setp(k, PTX_LT, next, s->end_unit);
                 from = ptx_add(k, from, ptx_u64(x->bytes));
                 ptx_set(k, s->x_from, from);
                 ptxk__wide_copy_x(k, f, s, ptx_ptr(from, PTX_GLOBAL), 0, &q);
@@ -16515,7 +16539,7 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
                 ptx_cp_async_commit(k);
             }
             if (p + 1 == x->parts) {
-                q = ptx_setp(k, PTX_LT, next, s->end);
+                q = ptx_setp(k, PTX_LT, next, s->end_unit);
                 ptxk__wide_read(k, f, s, q);
                 ptxk__wide_unpack(k, f, s, 0, 0);
             } else {
@@ -16534,14 +16558,14 @@ static void ptxk__gemm_wide_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
         y = ptx_get(k, s->unit);
         y = ptx_add(k, y, ptx_u32(1));
         ptx_set(k, s->unit, y);
-        q = ptx_setp(k, PTX_LT, y, s->end);
+        q = ptx_setp(k, PTX_LT, y, s->end_unit);
         q = ptx_uniform(k, q);
         ptx_while(k, q);
     }
     ptx_end(k);
     ptx_cp_async_wait_all(k);
     if (f->bulk && x->parts == 2) { /* completes a phase: the next tile expects an even number */
-        y = ptx_sub(k, s->end, first);
+        y = ptx_sub(k, s->end_unit, first);
         y = ptx_and(k, y, ptx_u32(1));
         q = ptx_setp(k, PTX_LT, s->tid, y);
         ptx_bar_sync(k, ptx_imm(0));
@@ -16595,7 +16619,7 @@ static void ptxk__wgmma_copy_x(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
     if (wait) ptxk__wgmma_wait(k, f, s, stage, 1, uses + 1);
     ptx_mbarrier_arrive_expect(k, full, ptx_u32(bytes));
     from = ptx_ptr_add(k, from, ptx_u32(units * x->bytes + p * x->part_bytes), 1);
-    to = ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage), 1);
+    to = ptx_ptr_add(k, s->x_to, ptx_u32(stage * f->stage_bytes), 1);
     ptx_bulk_load(k, to, from, ptx_u32(bytes), full);
     ptx_end(k);
 }
@@ -16610,8 +16634,8 @@ static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk_
                                  const ptx_val a[4], uint32_t at, int first) {
     ptx_val o[9];
     memcpy(o, a, 4 * sizeof *a);
-    o[4] = ptx_add(k, g->matrix, ptx_u64(at / 16));
-    o[5] = first ? ptx_inv(g->yes) : g->yes;
+    o[4] = ptx_add(k, g->x_descriptor, ptx_u64(at / 16));
+    o[5] = first ? ptx_inv(g->always) : g->always;
     o[6] = o[7] = ptx_imm(1);
     o[8] = ptx_imm(0);
     ptx_wgmma(k, PTX_WGMMA_A_F32, 0, PTX_F16, PTX_F16, f->columns / 2, sum, 9, o);
@@ -16620,18 +16644,18 @@ static void ptxk__wgmma_multiply(ptx_kernel *k, const ptxk__gemm *f, const ptxk_
 /* Operand A of group w of unit v. rest: the second numbers of weights that become two. */
 static void ptxk__wgmma_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32_t v, uint32_t w, ptx_val a[2][4],
                                 ptx_val rest[2][4]) {
-    uint32_t h, i, two = s->wgmma->two;
+    uint32_t h, i, split = s->wgmma->split_weights;
     ptx_val y, *to;
-    ptxk__gemm_weights(k, s, v, w, 0, a, two ? rest : NULL);
-    for (h = 0; h < 2 && s->kind->format->kind == PTXK__GEMM_BLOCKS; h++) {
+    ptxk__gemm_weights(k, s, v, w, 0, a, split ? rest : NULL);
+    for (h = 0; h < 2 && s->tiling->format->kind == PTXK__GEMM_BLOCKS; h++) {
         if (w % 2 == 0)
             s->wgmma->scale[h] =
-                ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)(8 * h * PTXK__GEMM_SCALES + 2 * w)));
-        y = ptxk__gemm_half(k, s->wgmma->scale[h], w & 1);
+                ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)(8 * h * PTXK__GEMM_SCALE_BYTES + 2 * w)));
+        y = ptxk__gemm_broadcast_half(k, s->wgmma->scale[h], w & 1);
         for (i = 0; i < 4; i++) {
             to = &a[i & 1][h + (i & 2)];
-            if (two)
-                ptxk__gemm_double(k, to, &rest[i & 1][h + (i & 2)], y);
+            if (split)
+                ptxk__gemm_times_exact(k, to, &rest[i & 1][h + (i & 2)], y);
             else
                 *to = ptxk__gemm_times(k, *to, y);
         }
@@ -16644,19 +16668,19 @@ static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     uint32_t n, e, minima;
     const ptx_val *factor;
     ptx_val x, acc[4];
-    if (s->form->sums && !s->kind->block->reader) ptxk__gemm_minima(k, f, s);
+    if (s->form->sums && !s->tiling->block->reader) ptxk__gemm_minima(k, f, s);
     for (minima = 0; minima < (s->form->sums ? 2u : 1u); minima++) {
         if (minima) {
             ptx_op0(k, PTX_WGMMA_FENCE, 0);
             for (e = 0; e < s->form->sums / 256; e++)
-                ptxk__wgmma_multiply(k, f, g, g->part, s->low[0],
-                                     stage * f->stage + s->form->part_bytes + 32 * e * f->columns, !e);
+                ptxk__wgmma_multiply(k, f, g, g->unit_sum, s->minima_a[0],
+                                     stage * f->stage_bytes + s->form->part_bytes + 32 * e * f->columns, !e);
             ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
         }
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
         factor = minima ? s->minimum[0] : s->scaled ? NULL : s->factor[0];
         for (n = 0; n < f->n; n++) {
-            for (e = 0; e < 4; e++) acc[e] = ptx_get(k, g->part[4 * n + e]);
+            for (e = 0; e < 4; e++) acc[e] = ptx_get(k, g->unit_sum[4 * n + e]);
             ptxk__gemm_add(k, s, 0, n, acc, factor);
         }
     }
@@ -16665,43 +16689,45 @@ static void ptxk__wgmma_end_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 }
 
 /* Multiplies part p of unit v of a step. */
-static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
-                             uint32_t p) {
+static void ptxk__wgmma_multiply_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v,
+                                      uint32_t p) {
     const ptxk__gemm_x *x = s->form;
     ptxk__wgmma *g = s->wgmma;
-    uint32_t per = x->groups / x->parts, stage = (v * x->parts + p) % f->stages, lag = f->stages / 2;
-    uint32_t next = p + f->stages - lag, units, w, e, plane, planes = x->planes + g->two;
+    uint32_t part_groups = x->groups / x->parts, stage = (v * x->parts + p) % f->stages, lag = f->stages / 2;
+    uint32_t next = p + f->stages - lag, units, w, e, plane, planes = x->planes + g->split_weights;
     ptx_val a[4][2][4], rest[4][2][4], y, q, here, unit = ptx_get(k, s->unit);
     if (!p) {
         ptx_cp_async_wait(k, 1);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         here = ptx_get(k, s->slot);
-        here = ptx_xor(k, here, ptx_u32(f->weights));
+        here = ptx_xor(k, here, ptx_u32(f->weight_bytes));
         here = ptx_ptr_add(k, s->to, here, 1);
-        y = ptx_add(k, unit, ptx_u32(PTXK__GEMM_PAIR_UNITS));
+        y = ptx_add(k, unit, ptx_u32(PTXK__GEMM_STEP_UNITS));
         ptxk__gemm_copy_weights(k, f, s, y, here, v);
         if (v) ptxk__gemm_advance_weights(k, f, s);
         ptx_cp_async_commit(k);
         ptxk__gemm_begin_unit(k, f, s, v);
     }
     if (v) unit = ptx_add(k, unit, ptx_u32(v));
-    for (w = 0; w < per; w++) ptxk__wgmma_weights(k, s, v, p * per + w, a[w], rest[w]);
+    for (w = 0; w < part_groups; w++) ptxk__wgmma_weights(k, s, v, p * part_groups + w, a[w], rest[w]);
     ptxk__wgmma_wait(k, f, s, stage, 0, p / f->stages);
     ptx_op0(k, PTX_WGMMA_FENCE, 0);
-    for (w = 0; w < per; w++)
+    for (w = 0; w < part_groups; w++)
         for (e = 0; e < 2; e++)
-            for (plane = 0; plane < planes; plane++) { /* with g->two the last is `rest` by plane 0 */
-                uint32_t at = (plane % x->planes * per + w) * 4 + 2 * e, first = !p && !w && !e && !plane;
-                ptxk__wgmma_multiply(k, f, g, g->exact ? g->part : s->sum[0][0],
+            for (plane = 0; plane < planes; plane++) { /* split_weights: the last is `rest` by plane 0 */
+                uint32_t at = (plane % x->planes * part_groups + w) * 4 + 2 * e,
+                         first = !p && !w && !e && !plane;
+                ptxk__wgmma_multiply(k, f, g, g->separate_sums ? g->unit_sum : s->sum[0][0],
                                      plane < x->planes ? a[w][e] : rest[w][e],
-                                     stage * f->stage + at * 16 * f->columns, g->exact && first);
+                                     stage * f->stage_bytes + at * 16 * f->columns,
+                                     g->separate_sums && first);
             }
     ptx_op0(k, PTX_WGMMA_COMMIT_GROUP, 0);
-    if (!g->exact || p) { /* the part before has been multiplied: releases its stage */
+    if (!g->separate_sums || p) { /* the part before has been multiplied: releases its stage */
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1));
         q = g->releases;
         if (!p) {
-            q = ptx_setp(k, PTX_GT, unit, g->first);
+            q = ptx_setp(k, PTX_GT, unit, g->first_unit);
             q = ptx_and(k, q, g->releases);
         }
         ptxk__wgmma_arrive(k, ptxk__wgmma_bar(f, s, (stage + f->stages - 1) % f->stages, 1), q);
@@ -16709,10 +16735,10 @@ static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     /* copies to the stage of the part `lag` before this, which is in this unit or `units` before it */
     units = p >= lag ? 0 : ptxk__ceil_div(lag - p, x->parts);
     here = ptx_add(k, unit, ptx_u32(next / x->parts));
-    q = ptx_setp(k, PTX_LT, here, s->end);
+    q = ptx_setp(k, PTX_LT, here, s->end_unit);
     q = ptx_and(k, q, g->copies);
     if (units) {
-        y = ptx_sub(k, unit, g->first);
+        y = ptx_sub(k, unit, g->first_unit);
         y = ptx_setp(k, PTX_GE, y, ptx_u32(units));
         q = ptx_and(k, q, y);
     }
@@ -16722,7 +16748,7 @@ static void ptxk__wgmma_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     if (p + 1 < x->parts) return;
     here = ptx_add(k, here, ptx_u64(x->bytes));
     ptx_set(k, s->x_from, here);
-    if (g->exact) ptxk__wgmma_end_unit(k, f, s, stage);
+    if (g->separate_sums) ptxk__wgmma_end_unit(k, f, s, stage);
     for (w = 0, e = 0; w < x->parts; w++) e ^= 1u << (v * x->parts + w) % f->stages;
     y = ptx_get(k, s->phases);
     y = ptx_xor(k, y, ptx_u32(e));
@@ -16737,38 +16763,38 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     uint32_t i, e;
     memset(g, 0, sizeof *g);
     s->wgmma = g;
-    g->exact = f->precision == PTXK_GEMM_EXACT || s->kind->block->reader;
-    g->two = (uint32_t)ptxk__wgmma_is_double(s->kind->block, f->precision);
-    s->scaled = !g->exact || s->kind->format->kind == PTXK__GEMM_BLOCKS;
-    first = g->first = ptxk__gemm_slice(k, f, s, &units);
+    g->separate_sums = f->precision == PTXK_GEMM_EXACT || s->tiling->block->reader;
+    g->split_weights = (uint32_t)ptxk__wgmma_is_split(s->tiling->block, f->precision);
+    s->scaled = !g->separate_sums || s->tiling->format->kind == PTXK__GEMM_BLOCKS;
+    first = g->first_unit = ptxk__gemm_slice(k, f, s, &units);
     ptxk__gemm_setup(k, f, s, first);
     ptxk__gemm_wait(k, f, s, first);
-    ptxk__gemm_lane(k, f, s);
+    ptxk__gemm_lane_constants(k, f, s);
     s->unit = ptx_var_new(k, first);
     s->slot = ptx_var_new(k, ptx_u32(0));
     at = ptx_mad_wide(k, s->column_tile, units, ptx_cvt(k, PTX_U64, first));
     at = ptx_mul(k, at, ptx_u64(x->bytes));
-    at = ptx_ptr_add(k, s->layout.x[s->kind->x], at, 1);
+    at = ptx_ptr_add(k, s->layout.x[s->tiling->x], at, 1);
     s->x_from = ptx_var_new(k, ptx_as(at, PTX_U64));
-    s->x_to = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weights), 1);
-    g->matrix = ptx_wgmma_descriptor(k, s->x_to, 16 * f->columns, 128, 0);
-    g->yes = ptx_setp(k, PTX_EQ, ptx_u32(0), ptx_u32(0));
+    s->x_to = ptx_ptr_add(k, s->shared, ptx_u32(2 * f->weight_bytes), 1);
+    g->x_descriptor = ptx_wgmma_descriptor(k, s->x_to, 16 * f->columns, 128, 0);
+    g->always = ptx_setp(k, PTX_EQ, ptx_u32(0), ptx_u32(0));
     g->releases = ptx_setp(k, PTX_EQ, s->lane, ptx_u32(0));
     g->copies = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
     for (i = 0; i < f->stages; i++) {
         y = ptx_add(k, first, ptx_u32(i / x->parts));
-        p = ptx_setp(k, PTX_LT, y, s->end);
+        p = ptx_setp(k, PTX_LT, y, s->end_unit);
         p = ptx_and(k, p, g->copies);
         ptxk__wgmma_copy_x(k, f, s, at, i / x->parts, i % x->parts, i, p, 0, 0);
     }
     for (i = 0; i < f->n; i++)
         for (e = 0; e < 4; e++) s->sum[0][i][e] = ptx_var_new(k, ptx_f32(0));
-    for (i = 0; i < f->columns / 2 && g->exact; i++) g->part[i] = ptx_var_new(k, ptx_f32(0));
+    for (i = 0; i < f->columns / 2 && g->separate_sums; i++) g->unit_sum[i] = ptx_var_new(k, ptx_f32(0));
     for (i = 0; i < 2; i++) {
         g->power[i] = ptx_var_new(k, ptx_f32(1));
-        g->most[i] = ptx_var_new(k, ptx_f32(0));
+        g->size_bound[i] = ptx_var_new(k, ptx_f32(0));
     }
-    if (s->scaled && s->kind->block->aligned) { /* 2^-6 and -16, for minima */
+    if (s->scaled && s->tiling->block->aligned) { /* 2^-6 and -16, for minima */
         s->constant[6] = ptxk__gemm_f16x2(k, 0x24002400);
         s->constant[7] = ptxk__gemm_f16x2(k, 0xcc00cc00u);
     }
@@ -16779,9 +16805,9 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     ptxk__gemm_advance_weights(k, f, s);
     ptxk__gemm_loop(k, f, s);
     s->wgmma = NULL;
-    if (!g->exact) { /* releases the stage of the last part */
+    if (!g->separate_sums) { /* releases the stage of the last part */
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-        y = ptx_sub(k, s->end, first);
+        y = ptx_sub(k, s->end_unit, first);
         y = ptx_mul(k, y, ptx_u32(x->parts));
         y = ptx_sub(k, y, ptx_u32(1));
         y = ptx_and(k, y, ptx_u32(f->stages - 1));
@@ -16799,37 +16825,37 @@ static void ptxk__wgmma_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
 }
 
 /* Whether registers keep the position of a tile during its products: where that causes no spills. */
-static int ptxk__gemm_is_kept(const ptxk__gemm *f) {
-    const ptxk__gemm_class *c = f->kind;
-    uint32_t few = f->classes > 1 || f->pair > 1 || (ptxk__gemm_blocks_of(c) && c->format->unit > 128);
-    return f->columns <= (few ? 8u : f->kind[0].tails ? 16u : 32u);
+static int ptxk__gemm_is_position_kept(const ptxk__gemm *f) {
+    const ptxk__gemm_tiling *c = f->tiling;
+    uint32_t few = f->tilings > 1 || f->pair > 1 || (ptxk__gemm_factors_in_group(c) && c->format->unit > 128);
+    return f->columns <= (few ? 8u : f->tiling[0].tails ? 16u : 32u);
 }
 
-/* Divides the granules of all tiles: `per` to each block, one more to the first `longer`. This block's are
-   s->first ... s->end_granule - 1. */
+/* Divides the granules of all tiles: s->granules_each to each block, one more to the first
+   s->blocks_with_one_more blocks. This block's are s->first_granule ... s->end_granule - 1. */
 static void ptxk__gemm_share(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val all, b, x = ptx_sreg(k, PTX_NCTAID_X);
     all = ptx_mul(k, s->layout.tiles[f->outputs - 1], s->column_tiles);
     all = ptx_mul(k, all, s->granules);
-    s->per = ptx_div(k, all, x);
-    x = ptx_mul(k, s->per, x);
-    s->longer = ptx_sub(k, all, x);
+    s->granules_each = ptx_div(k, all, x);
+    x = ptx_mul(k, s->granules_each, x);
+    s->blocks_with_one_more = ptx_sub(k, all, x);
     b = ptx_ctaid_x(k);
-    x = ptx_min(k, b, s->longer);
-    s->first = ptx_mad(k, s->per, b, x);
+    x = ptx_min(k, b, s->blocks_with_one_more);
+    s->first_granule = ptx_mad(k, s->granules_each, b, x);
     b = ptx_add(k, b, ptx_u32(1));
-    x = ptx_min(k, b, s->longer);
-    s->end_granule = ptx_mad(k, s->per, b, x);
+    x = ptx_min(k, b, s->blocks_with_one_more);
+    s->end_granule = ptx_mad(k, s->granules_each, b, x);
 }
 
 /* The block that has a granule, in the division of ptxk__gemm_share. */
-static ptx_val ptxk__gemm_block_of(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
-    ptx_val steps = ptx_add(k, s->per, ptx_u32(1)), x, y, p;
-    x = ptx_mul(k, s->longer, steps);
+static ptx_val ptxk__gemm_block_of_granule(ptx_kernel *k, const ptxk__gemm_state *s, ptx_val granule) {
+    ptx_val steps = ptx_add(k, s->granules_each, ptx_u32(1)), x, y, p;
+    x = ptx_mul(k, s->blocks_with_one_more, steps);
     p = ptx_setp(k, PTX_LT, granule, x);
-    x = ptx_sub(k, granule, s->longer);
+    x = ptx_sub(k, granule, s->blocks_with_one_more);
     x = ptx_selp(k, granule, x, p);
-    y = ptx_max(k, s->per, ptx_u32(1));
+    y = ptx_max(k, s->granules_each, ptx_u32(1));
     steps = ptx_selp(k, steps, y, p);
     return ptx_div(k, x, steps);
 }
@@ -16842,12 +16868,12 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
     uint32_t tile_bytes = quads * 16 * 32 * f->warps;
     ptx_val p, at, parts, q[4], x, first, count, step;
     ptx_var here, complete = ptx_var_new(k, ptx_u32(1));
-    at = ptx_sub(k, s->stop, s->first);
+    at = ptx_sub(k, s->stop_granule, s->first_granule);
     p = ptx_setp(k, PTX_LT, at, s->granules);
     ptx_if(k, p);
     {
         parts = ptx_ptr_add(k, s->layout.parts, s->tid, 16);
-        p = ptx_setp(k, PTX_EQ, s->first, ptx_u32(0));
+        p = ptx_setp(k, PTX_EQ, s->first_granule, ptx_u32(0));
         x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
         at = ptx_ctaid_x(k);
         at = ptx_mad(k, at, ptx_u32(2), x);
@@ -16858,13 +16884,13 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
                 ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((i * f->n + n) * 512 * f->warps)), q);
             }
         ptx_ld_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), q);
-        s->per = ptx_uniform(k, q[0]);
-        s->longer = ptx_uniform(k, q[1]);
+        s->granules_each = ptx_uniform(k, q[0]);
+        s->blocks_with_one_more = ptx_uniform(k, q[1]);
         x = ptx_mul(k, s->tile, s->granules);
-        first = ptxk__gemm_block_of(k, s, x);
+        first = ptxk__gemm_block_of_granule(k, s, x);
         x = ptx_add(k, x, s->granules);
         x = ptx_sub(k, x, ptx_u32(1));
-        count = ptxk__gemm_block_of(k, s, x);
+        count = ptxk__gemm_block_of_granule(k, s, x);
         count = ptx_sub(k, count, first);
         count = ptx_add(k, count, ptx_u32(1));
         at = ptx_ptr_add(k, s->layout.counters, s->tile, 4);
@@ -16908,11 +16934,11 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
 /* Writes the tile of y: sum * factor (+ bias), of a gated pair g and u combined, (+ residual). */
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
-                            own = paired ? 8 : 16 * tiles;
+                            warp_rows = paired ? 8 : 16 * tiles;
     uint32_t bytes = ptxk__kv_bytes(f->output);
-    ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], top, x, at, p, column,
+    ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], first_row, x, at, p, column,
         factor[2];
-    ptx_val exists[2], value, up, residual, old, base[2], res[2], stride, line;
+    ptx_val exists[2], value, up, residual, old, base[2], residual_at[2], stride, y_row;
     memset(bias, 0, sizeof bias);
     residual = s->y;
     stride = s->y_stride;
@@ -16920,11 +16946,11 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
         residual = ptxk__arg_ptr(k, s->args, offsetof(ptxk_gemm_args, residual));
         stride = ptxk__gemm_stride(k, s->args, offsetof(ptxk_gemm_args, residual_stride), s->n);
     }
-    top = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
-    top = ptx_mad(k, s->warp, ptx_u32(own), top);
+    first_row = ptx_mad(k, s->row_tile, ptx_u32(f->rows), s->g);
+    first_row = ptx_mad(k, s->warp, ptx_u32(warp_rows), first_row);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            row[i][h] = ptx_add(k, top, ptx_u32(16 * (i / f->pair) + (paired ? 0 : 8 * h)));
+            row[i][h] = ptx_add(k, first_row, ptx_u32(16 * (i / f->pair) + (paired ? 0 : 8 * h)));
             inside[i][h] = ptx_setp(k, PTX_LT, row[i][h], s->n);
             if (!(f->flags & PTXK_GEMM_BIAS)) continue;
             at = ptx_ptr_add(k, s->bias[paired ? h : i % f->pair], row[i][h], 4);
@@ -16940,17 +16966,18 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
             if (e) column = ptx_add(k, column, ptx_u32(1));
             exists[e] = ptx_setp(k, PTX_LT, x, s->columns_left);
             factor[e] = ptx_ld_if(k, exists[e], PTX_F32, ptx_at(at, (int64_t)(4 * e)), ptx_f32(0));
-            if (ptxk__gemm_factor_of(f, s->kind) > 1 && !f->mixed)
-                factor[e] = ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32(ptxk__gemm_factor_of(f, s->kind)));
-            line = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
-            x = ptx_mul_wide(k, line, s->y_stride);
+            if (ptxk__gemm_factor_of(f, s->tiling) > 1 && !f->mixed)
+                factor[e] =
+                    ptx_op2(k, PTX_MUL, PTX_RN, factor[e], ptx_f32(ptxk__gemm_factor_of(f, s->tiling)));
+            y_row = f->flags & PTXK_GEMM_GROUPED ? ptx_add(k, s->place.first, x) : column;
+            x = ptx_mul_wide(k, y_row, s->y_stride);
             base[e] = ptx_ptr_add(k, s->y, x, bytes);
-            base[e] = ptx_ptr_add(k, base[e], top, bytes); /* the other rows are at constant offsets */
-            res[e] = base[e];
+            base[e] = ptx_ptr_add(k, base[e], first_row, bytes); /* the other rows are at constant offsets */
+            residual_at[e] = base[e];
             if (f->flags & PTXK_GEMM_RESIDUAL) {
-                x = ptx_mul_wide(k, line, stride);
-                res[e] = ptx_ptr_add(k, residual, x, bytes);
-                res[e] = ptx_ptr_add(k, res[e], top, bytes);
+                x = ptx_mul_wide(k, y_row, stride);
+                residual_at[e] = ptx_ptr_add(k, residual, x, bytes);
+                residual_at[e] = ptx_ptr_add(k, residual_at[e], first_row, bytes);
             }
             x = ptx_mad(k, s->t, ptx_u32(2), ptx_u32(8 * n));
             if (f->wide) x = ptx_add(k, x, s->column_base);
@@ -16978,7 +17005,8 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
                     p = ptx_and(k, inside[i][h], exists[e]);
                     ptx_if(k, p);
                     if (f->flags & PTXK_GEMM_RESIDUAL) {
-                        ptxk_load_f32(k, f->output, 1, ptx_at(res[e], (16 * j + 8 * h) * bytes), &old);
+                        ptxk_load_f32(k, f->output, 1, ptx_at(residual_at[e], (16 * j + 8 * h) * bytes),
+                                      &old);
                         value = ptx_op2(k, PTX_ADD, PTX_RN, value, old);
                     }
                     ptxk_store_f32(k, f->output, 1, ptx_at(base[e], (16 * j + 8 * h) * bytes), &value);
@@ -16988,48 +17016,48 @@ static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
 }
 
 /* Sets the part of a tile that begins at the block's next granule. Where registers are few, shared memory
-   holds the numbers that ptxk__gemm_go_to stores. */
-static void ptxk__gemm_part_of_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
+   holds the numbers that ptxk__gemm_set_next_granule stores. */
+static void ptxk__gemm_set_tile_part(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val x, v[4];
     uint32_t i;
-    if (!ptxk__gemm_is_kept(f)) {
+    if (!ptxk__gemm_is_position_kept(f)) {
         ptx_ld_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
         for (i = 0; i < 4; i++) v[i] = ptx_uniform(k, v[i]);
         s->end_granule = v[1];
         s->granules = v[2];
         s->column_tiles = v[3];
     } else {
-        v[0] = ptx_get(k, s->at_granule);
+        v[0] = ptx_get(k, s->next_granule);
     }
     s->tile = ptx_div(k, v[0], s->granules);
     x = ptx_mul(k, s->tile, s->granules);
-    s->first = ptx_sub(k, v[0], x);
-    s->stop = ptx_sub(k, s->end_granule, x);
-    s->stop = ptx_min(k, s->stop, s->granules);
+    s->first_granule = ptx_sub(k, v[0], x);
+    s->stop_granule = ptx_sub(k, s->end_granule, x);
+    s->stop_granule = ptx_min(k, s->stop_granule, s->granules);
 }
 
 /* Locates that tile; returns its row tile, numbered through all outputs. With 64 columns and more, tiles run
-   in bands of PTXK__GEMM_RASTER row tiles: each column tile of a band through all its row tiles. */
+   in bands of PTXK__GEMM_BAND row tiles: each column tile of a band through all its row tiles. */
 static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     ptx_val rows = s->layout.tiles[f->outputs - 1], tile, skip = ptx_u32(0), x, q;
-    ptxk__gemm_part_of_tile(k, f, s);
+    ptxk__gemm_set_tile_part(k, f, s);
     tile = s->tile;
     if (f->columns >= 64) {
-        x = ptx_mul(k, s->column_tiles, ptx_u32(PTXK__GEMM_RASTER));
+        x = ptx_mul(k, s->column_tiles, ptx_u32(PTXK__GEMM_BAND));
         q = ptx_div(k, tile, x);
         x = ptx_mul(k, q, x);
         tile = ptx_sub(k, tile, x);
-        skip = ptx_mul(k, q, ptx_u32(PTXK__GEMM_RASTER));
+        skip = ptx_mul(k, q, ptx_u32(PTXK__GEMM_BAND));
         rows = ptx_sub(k, rows, skip);
-        rows = ptx_min(k, rows, ptx_u32(PTXK__GEMM_RASTER));
+        rows = ptx_min(k, rows, ptx_u32(PTXK__GEMM_BAND));
     }
     s->column_tile = ptx_div(k, tile, rows);
     x = ptx_mul(k, s->column_tile, rows);
     tile = ptx_sub(k, tile, x);
     tile = ptx_add(k, tile, skip);
     if (f->flags & PTXK_GEMM_GROUPED) {
-        s->place = ptxk__gemm_find(k, f, s->args, s->column_tile);
-        s->columns_left = s->place.left;
+        s->place = ptxk__gemm_find_group(k, f, s->args, s->column_tile);
+        s->columns_left = s->place.rows_left;
         return tile;
     }
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, m));
@@ -17038,7 +17066,7 @@ static ptx_val ptxk__gemm_locate(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_
     return tile;
 }
 
-/* Selects the tile's matrix among those of the class. later: see ptxk__gemm_select_field. */
+/* Selects the tile's matrix among those of the tiling. later: see ptxk__gemm_select_field. */
 static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile,
                               ptx_val later[PTXK__GEMM_MATRICES]) {
     ptx_val skip = ptx_u32(0);
@@ -17046,7 +17074,7 @@ static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
     int found = 0;
     memset(later, 0, PTXK__GEMM_MATRICES * sizeof *later);
     for (i = 0; i < f->outputs; i++) {
-        if (&f->kind[f->which[i]] != s->kind) continue;
+        if (&f->tiling[f->tiling_index[i]] != s->tiling) continue;
         if (i) {
             later[i] = ptx_setp(k, PTX_GE, tile, s->layout.tiles[i - 1]);
             skip = found ? ptx_selp(k, s->layout.tiles[i - 1], skip, later[i]) : s->layout.tiles[i - 1];
@@ -17060,7 +17088,7 @@ static void ptxk__gemm_select(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_sta
 /* The address of the weights of the tile's group. */
 static ptx_val ptxk__gemm_group_weights(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
                                         ptx_val later[PTXK__GEMM_MATRICES], uint32_t i, ptx_val weights) {
-    const ptxk__block *b = i ? f->kind[f->which[i]].block : s->kind->block;
+    const ptxk__block *b = i ? f->tiling[f->tiling_index[i]].block : s->tiling->block;
     size_t at = offsetof(ptxk_gemm_args, group_stride);
     ptx_val stride, packed, p;
     stride = i ? ptx_ld(k, PTX_U64, ptx_at(s->args, (int64_t)(at + 8)))
@@ -17097,33 +17125,33 @@ static ptx_val ptxk__gemm_matrix_factors(ptx_kernel *k, const ptxk__gemm *f, ptx
 
 /* A gated pair of two formats: computes the sums of gate, then those of up. */
 static void ptxk__gemm_mixed_products(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
-    ptxk__gemm half = *f;
-    ptxk__gemm_state turn;
+    ptxk__gemm matrix_form = *f;
+    ptxk__gemm_state matrix_state;
     uint32_t i, j, n, e;
     ptx_val x;
-    half.pair = 1;
-    half.m = 2;
+    matrix_form.pair = 1;
+    matrix_form.m = 2;
     for (i = 0; i < 2; i++) {
-        turn = *s;
-        turn.kind = &f->kind[f->which[i]];
-        turn.form = &f->x[turn.kind->x];
-        turn.weights[0] = s->weights[i];
-        turn.factors[0] = s->factors[i];
+        matrix_state = *s;
+        matrix_state.tiling = &f->tiling[f->tiling_index[i]];
+        matrix_state.form = &f->x[matrix_state.tiling->x];
+        matrix_state.weights[0] = s->weights[i];
+        matrix_state.factors[0] = s->factors[i];
         if (i) ptx_bar_sync(k, ptx_imm(0));
-        if (i) turn.waits = NULL;
-        ptxk__gemm_products(k, &half, &turn);
-        for (j = 0; j < half.m; j++)
+        if (i) matrix_state.wait_site = NULL;
+        ptxk__gemm_products(k, &matrix_form, &matrix_state);
+        for (j = 0; j < matrix_form.m; j++)
             for (n = 0; n < f->n; n++)
                 for (e = 0; e < 4; e++) {
-                    x = ptx_get(k, turn.sum[j][n][e]);
-                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(ptxk__gemm_factor_of(f, turn.kind)));
-                    ptx_set(k, turn.sum[j][n][e], x);
-                    s->sum[2 * j + i][n][e] = turn.sum[j][n][e];
+                    x = ptx_get(k, matrix_state.sum[j][n][e]);
+                    x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(ptxk__gemm_factor_of(f, matrix_state.tiling)));
+                    ptx_set(k, matrix_state.sum[j][n][e], x);
+                    s->sum[2 * j + i][n][e] = matrix_state.sum[j][n][e];
                 }
     }
 }
 
-/* Computes a tile of the matrices of one class. */
+/* Computes a tile of the matrices of one tiling. */
 static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val tile) {
     ptx_val later[PTXK__GEMM_MATRICES], skip, x, complete;
     uint32_t i;
@@ -17133,10 +17161,10 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
               : ptxk__gemm_field(k, f, s, later, offsetof(ptxk_gemm_matrix, weights), PTX_U64);
         if (f->flags & PTXK_GEMM_GROUPED) x = ptxk__gemm_group_weights(k, f, s, later, i, x);
         s->weights[i] = ptx_ptr(x, PTX_GLOBAL);
-        if (f->factors && ptxk__gemm_is_byte(i ? f->kind[f->which[i]].block : s->kind->block))
+        if (f->factors && ptxk__gemm_is_byte(i ? f->tiling[f->tiling_index[i]].block : s->tiling->block))
             s->factors[i] = ptxk__gemm_matrix_factors(k, f, s, later, i);
     }
-    s->form = &f->x[s->kind->x];
+    s->form = &f->x[s->tiling->x];
     if (f->wgmma)
         ptxk__wgmma_products(k, f, s);
     else if (f->wide)
@@ -17145,7 +17173,7 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
         ptxk__gemm_mixed_products(k, f, s);
     else
         ptxk__gemm_products(k, f, s);
-    if (!ptxk__gemm_is_kept(f)) { /* computed again, to save registers in the loop */
+    if (!ptxk__gemm_is_position_kept(f)) { /* computed again, to save registers in the loop */
         ptxk__gemm_layout_of(k, f, s->args, &s->layout);
         tile = ptxk__gemm_locate(k, f, s);
         ptxk__gemm_select(k, f, s, tile, later);
@@ -17171,10 +17199,11 @@ static void ptxk__gemm_tile(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state
 }
 
 /* Sets the block's next granule. */
-static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val granule) {
+static void ptxk__gemm_set_next_granule(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s,
+                                        ptx_val granule) {
     ptx_val v[4], p;
-    if (ptxk__gemm_is_kept(f)) {
-        ptx_set(k, s->at_granule, granule);
+    if (ptxk__gemm_is_position_kept(f)) {
+        ptx_set(k, s->next_granule, granule);
         return;
     }
     v[0] = granule;
@@ -17186,38 +17215,38 @@ static void ptxk__gemm_go_to(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_stat
     ptx_st_vec(k, PTX_U32, 4, ptx_at(s->flag, 16), v);
 }
 
-static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
+static void ptxk__gemm_emit_tiles(ptx_module *m, const char *site, const ptxk__gemm *f, const char *name) {
     int early = !f->wide && !(f->flags & PTXK_GEMM_GROUPED); /* GROUPED: earlier kernels may write offsets */
     ptx_kernel *k = early ? ptx_entry_early_(m, site, name) : ptx_entry_(m, site, name);
     ptxk__gemm_state state, *s = &state, start;
     ptx_val tile, p, q, x, share[2];
-    uint32_t i, c, classes = f->mixed ? 1 : f->classes;
+    uint32_t i, c, tilings = f->mixed ? 1 : f->tilings;
     memset(s, 0, sizeof *s);
-    if (early) s->waits = site ? site : "";
+    if (early) s->wait_site = site ? site : "";
     ptx_launch_bounds(k, 32 * f->warps, 1);
     s->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_gemm_args), 8);
     s->shared = ptx_shared_dynamic_aligned(k, 128);
-    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared - 32), 1);
+    s->flag = ptx_ptr_add(k, s->shared, ptx_u32(f->shared_bytes - 32), 1);
     s->tid = ptx_tid_x(k);
     ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     s->column_tiles = s->layout.column_tiles;
     if (f->flags & PTXK_GEMM_GROUPED)
-        s->column_tiles = ptx_uniform(k, ptxk__gemm_find(k, f, s->args, ptx_u32(0xffffffffu)).tiles);
+        s->column_tiles = ptx_uniform(k, ptxk__gemm_find_group(k, f, s->args, ptx_u32(0xffffffffu)).tiles);
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     s->granules = ptxk__gemm_div_up(k, x, ptxk__gemm_granule(f));
     ptxk__gemm_share(k, f, s);
-    p = ptx_setp(k, PTX_GE, s->first, s->end_granule);
+    p = ptx_setp(k, PTX_GE, s->first_granule, s->end_granule);
     ptx_guard(k, p);
     ptx_ret(k);
-    if (ptxk__gemm_is_kept(f)) s->at_granule = ptx_var_new(k, s->first);
+    if (ptxk__gemm_is_position_kept(f)) s->next_granule = ptx_var_new(k, s->first_granule);
     if (f->wgmma) s->phases = ptx_var_new(k, ptx_u32(0));
     s->paired = f->wgmma && f->pair > 1;
     x = ptx_setp(k, PTX_EQ, s->tid, ptx_u32(0));
-    share[0] = s->per;
-    share[1] = s->longer;
+    share[0] = s->granules_each;
+    share[1] = s->blocks_with_one_more;
     ptx_guard(k, x);
     ptx_st_vec(k, PTX_U32, 2, ptx_at(s->flag, 8), share);
-    ptxk__gemm_go_to(k, f, s, s->first);
+    ptxk__gemm_set_next_granule(k, f, s, s->first_granule);
     if (f->bulk) { /* mbarriers, for x */
         uint32_t bars = f->wgmma ? f->stages : 2;
         q = ptx_setp(k, PTX_LT, s->tid, ptx_u32(bars));
@@ -17229,7 +17258,7 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
         ptx_end(k);
     }
     ptx_loop(k);
-    if (!ptxk__gemm_is_kept(f)) {
+    if (!ptxk__gemm_is_position_kept(f)) {
         ptx_bar_sync(k, ptx_imm(0));
         ptxk__gemm_layout_of(k, f, s->args, &s->layout);
     }
@@ -17240,13 +17269,13 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
     s->t = ptx_and(k, s->lane, ptx_u32(3));
     tile = ptxk__gemm_locate(k, f, s);
     start = state;
-    for (c = 0; c < classes; c++) {
+    for (c = 0; c < tilings; c++) {
         state = start;
-        s->kind = &f->kind[c];
-        if (c + 1 < classes) { /* whether the tile is of this class */
+        s->tiling = &f->tiling[c];
+        if (c + 1 < tilings) { /* whether the tile is of this tiling */
             p = ptx_setp(k, PTX_NE, ptx_u32(0), ptx_u32(0));
             for (i = 0; i < f->outputs; i++) {
-                if (f->which[i] != c) continue;
+                if (f->tiling_index[i] != c) continue;
                 q = ptx_setp(k, PTX_LT, tile, s->layout.tiles[i]);
                 if (i) {
                     x = ptx_setp(k, PTX_GE, tile, s->layout.tiles[i - 1]);
@@ -17258,17 +17287,17 @@ static void ptxk__gemm_rows(ptx_module *m, const char *site, const ptxk__gemm *f
             ptx_if(k, p);
         }
         ptxk__gemm_tile(k, f, s, tile);
-        if (c + 1 < classes) ptx_else(k);
+        if (c + 1 < tilings) ptx_else(k);
     }
-    for (c = 1; c < classes; c++) ptx_end(k);
+    for (c = 1; c < tilings; c++) ptx_end(k);
     state = start; /* on to the next tile */
-    if (!ptxk__gemm_is_kept(f)) ptxk__gemm_part_of_tile(k, f, s);
-    x = ptx_mad(k, s->tile, s->granules, s->stop);
+    if (!ptxk__gemm_is_position_kept(f)) ptxk__gemm_set_tile_part(k, f, s);
+    x = ptx_mad(k, s->tile, s->granules, s->stop_granule);
     p = ptx_setp(k, PTX_LT, x, s->end_granule);
     p = ptx_uniform(k, p);
     ptx_while(k, p);
     ptx_bar_sync(k, ptx_imm(0)); /* all threads have read shared memory */
-    ptxk__gemm_go_to(k, f, s, x);
+    ptxk__gemm_set_next_granule(k, f, s, x);
     ptx_end(k);
     ptx_ret(k);
 }
@@ -17285,7 +17314,7 @@ PTXK__EMIT(gemm) {
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     at += (size_t)snprintf(base, sizeof base, "gemm");
     for (i = 0; i < f.matrices; i++)
-        at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.kind[f.which[i]].block->name);
+        at += (size_t)snprintf(base + at, sizeof base - at, "_%s", f.tiling[f.tiling_index[i]].block->name);
     /* the columns asked for, though tiles may have fewer: different descriptions have different names */
     (void)snprintf(base + at, sizeof base - at, "_c%u_%s_%s_%s_f%u", ((const ptxk_gemm_desc *)desc)->columns,
                    f.precision == PTXK_GEMM_EXACT ? "exact" : "fast", ptx_type_name(f.x_type),
@@ -17293,7 +17322,7 @@ PTXK__EMIT(gemm) {
     if (f.factors) (void)snprintf(base + strlen(base), sizeof base - strlen(base), "_k%u", f.factors);
     (void)snprintf(name, sizeof name, "%s_x", base);
     ptxk__gemm_prepare(m, site, &f, name);
-    ptxk__gemm_rows(m, site, &f, base);
+    ptxk__gemm_emit_tiles(m, site, &f, base);
     return ptx_get_error(m)->code;
 }
 
@@ -17309,39 +17338,39 @@ PTXK__LEFT_OUT(gemm)
 #define PTXK__MATMUL_STEP 64u   /* bytes along k that a stage holds of each row or column */
 #define PTXK__MATMUL_FRAGS 4u   /* most 16-row tiles, and pairs of 8-column tiles, of a warp */
 #define PTXK__MATMUL_BLOCK 128u /* elements along k that share a factor */
-#define PTXK__MATMUL_INT 65536u /* products of s8 that an s32 sum takes: 2^16 * 2^14 = 2^30 */
+#define PTXK__MATMUL_S32_PRODUCTS 65536u /* products of s8 that an s32 sum takes: 2^16 * 2^14 = 2^30 */
 #define PTXK__MATMUL_BAND 8u    /* rows of tiles in a band of the tile order, for the L2 cache */
 
 /* One operand: op(A), whose rows are the tile's rows, or op(B), whose columns are its columns. */
 typedef struct ptxk__matmul_side {
-    uint32_t span, part;   /* rows (columns) of the block's tile, of a warp's part of it */
-    uint32_t k_major;      /* k runs along the rows of the tile in shared memory */
-    uint32_t gather;       /* k runs across the rows in memory, along them in shared memory: 8-bit types,
-                              which ldmatrix cannot transpose, and f32 arithmetic; copied by elements */
-    uint32_t rows, chunks; /* the tile in shared memory: rows of 16-byte chunks */
-    uint32_t lanes;        /* threads that copy a row, an adjacent chunk each; */
-    uint32_t times;        /* chunks of a thread, `lanes` chunks apart */
-    uint32_t pass, passes; /* rows that the block copies at once, and how often */
-    uint32_t at;           /* byte offset in a stage */
-    uint32_t kind;         /* of its factors: PTXK_FACTORS_... */
+    uint32_t span, part;        /* rows (columns) of the block's tile, of a warp's part of it */
+    uint32_t k_major;           /* k runs along the rows of the tile in shared memory */
+    uint32_t gather;            /* k runs across the rows in memory, along them in shared memory: 8-bit types,
+                                   which ldmatrix cannot transpose, and f32 arithmetic; copied by elements */
+    uint32_t rows, chunks;      /* the tile in shared memory: rows of 16-byte chunks */
+    uint32_t lanes;             /* threads that copy a row, an adjacent chunk each; */
+    uint32_t thread_chunks;     /* chunks of a thread, `lanes` chunks apart */
+    uint32_t pass_rows, passes; /* rows that the block copies at once, and how often */
+    uint32_t at;                /* byte offset in a stage */
+    uint32_t kind;              /* of its factors: PTXK_FACTORS_... */
 } ptxk__matmul_side;
 
 /* All that a description, a target and a tile determine. */
 typedef struct ptxk__matmul {
     ptx_type type[2], out;
     uint32_t flags, precision, activation, grouped, chip;
-    uint32_t bytes, out_bytes; /* of an element */
-    uint32_t tile, depth;      /* rows and columns of the block's tile; elements of a step along k */
-    uint32_t warps, across;    /* warps of a block; of them along the columns */
+    uint32_t bytes, out_bytes;    /* of an element */
+    uint32_t tile, depth;         /* rows and columns of the block's tile; elements of a step along k */
+    uint32_t warps, column_warps; /* warps of a block; of them along the columns */
     uint32_t stages, unroll;
-    uint32_t plain;   /* the target's tensor cores lack the type: f32 arithmetic */
+    uint32_t scalar;  /* the target's tensor cores lack the type: f32 arithmetic */
     uint32_t widen;   /* e4m3 and e5m2 are multiplied as f16, as the assembler does on these targets anyway */
     uint32_t split;   /* partial sums of some steps are added to f32 sums in other registers: */
     uint32_t promote; /* after so many steps of the unrolled loop; 0: counted at run time */
-    uint32_t blocks;  /* the factors differ along k: a promotion is one block of 128 */
-    uint32_t resident; /* blocks of a multiprocessor */
-    uint32_t dense;    /* the target has the form of warpgroups */
-    uint32_t memory;   /* the target has the form of tensor memory */
+    uint32_t block_factors;     /* the factors differ along k: a promotion is one block of 128 */
+    uint32_t resident;          /* blocks of a multiprocessor */
+    uint32_t has_warpgroups;    /* the target has the form of warpgroups */
+    uint32_t has_tensor_memory; /* the target has the form of tensor memory */
     ptxk__matmul_side side[2];
     uint32_t stage_bytes, pitch; /* pitch: of the rows through which results are stored, in f32 */
 } ptxk__matmul;
@@ -17362,11 +17391,11 @@ static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small_tile) {
     f->depth = PTXK__MATMUL_STEP / f->bytes;
     f->split = f->bytes == 1 || (f->bytes == 4 && f->precision == PTXK_MATMUL_EXACT);
     f->warps = !small_tile && (f->split || f->chip < 80) ? 8 : 4;
-    f->across = f->warps / 2;
+    f->column_warps = f->warps / 2;
     f->stages = f->chip < 80 ? 2 : f->bytes == 1 ? 4 : 3;
     f->unroll = f->split || small_tile ? f->stages : 2 * f->stages;
-    f->blocks = f->side[0].kind >= PTXK_FACTORS_BLOCK || f->side[1].kind >= PTXK_FACTORS_BLOCK;
-    f->promote = f->bytes == 4 ? f->unroll : f->type[0] == PTX_S8 && !f->blocks && !f->plain ? 0 : 2;
+    f->block_factors = f->side[0].kind >= PTXK_FACTORS_BLOCK || f->side[1].kind >= PTXK_FACTORS_BLOCK;
+    f->promote = f->bytes == 4 ? f->unroll : f->type[0] == PTX_S8 && !f->block_factors && !f->scalar ? 0 : 2;
     f->widen = f->bytes == 1 && f->type[0] != PTX_S8 && f->chip >= 90 && f->chip < 120;
     f->resident = small_tile ? 3 : f->warps == 8 ? 1 : 2;
     threads = 32 * f->warps;
@@ -17375,15 +17404,15 @@ static void ptxk__matmul_shape_tile(ptxk__matmul *f, uint32_t small_tile) {
         ptxk__matmul_side *s = &f->side[i];
         uint32_t along = i ? (f->flags & PTXK_MATMUL_TRANS_B) != 0 : !(f->flags & PTXK_MATMUL_TRANS_A);
         s->span = f->tile;
-        s->part = f->tile / (i ? f->across : 2);
-        s->gather = (f->bytes == 1 || f->plain) && !along;
+        s->part = f->tile / (i ? f->column_warps : 2);
+        s->gather = (f->bytes == 1 || f->scalar) && !along;
         s->k_major = along || s->gather;
         s->rows = s->k_major ? f->tile : f->depth;
         s->chunks = (s->k_major ? f->depth : f->tile) * f->bytes / 16;
         s->lanes = s->k_major ? s->chunks : threads / s->rows;
-        s->times = s->chunks / s->lanes;
-        s->pass = threads / s->lanes;
-        s->passes = s->rows / s->pass;
+        s->thread_chunks = s->chunks / s->lanes;
+        s->pass_rows = threads / s->lanes;
+        s->passes = s->rows / s->pass_rows;
         s->at = f->stage_bytes;
         f->stage_bytes += s->rows * s->chunks * 16;
     }
@@ -17434,7 +17463,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
                             "or _GELU",
                             d->activation);
     f->bytes = ptxk__matmul_bytes(d->a_type);
-    f->plain = f->type[0] != PTX_F16 && chip < (f->bytes == 1 && f->type[0] != PTX_S8 ? 89u : 80u);
+    f->scalar = f->type[0] != PTX_F16 && chip < (f->bytes == 1 && f->type[0] != PTX_S8 ? 89u : 80u);
     f->chip = chip;
     f->out = (ptx_type)d->out_type;
     f->out_bytes = ptxk__kv_bytes(d->out_type);
@@ -17442,13 +17471,13 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
     f->activation = d->activation;
-    f->memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8)) && !f->grouped
-                && f->bytes <= 2;
+    f->has_tensor_memory = (target == PTX_SM_A(100) || (target == PTX_SM_A(103) && f->type[0] != PTX_S8))
+                           && !f->grouped && f->bytes <= 2;
     /* wgmma takes types other than 16-bit with k along the rows only; f32 as one tf32 product (FAST). */
-    f->dense = target == PTX_SM_A(90) && !f->grouped
-               && (f->bytes == 2
-                   || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
-                       && (f->bytes == 1 || f->precision == PTXK_MATMUL_FAST)));
+    f->has_warpgroups = target == PTX_SM_A(90) && !f->grouped
+                        && (f->bytes == 2
+                            || (!(f->flags & PTXK_MATMUL_TRANS_A) && f->flags & PTXK_MATMUL_TRANS_B
+                                && (f->bytes == 1 || f->precision == PTXK_MATMUL_FAST)));
     return PTX_E_NONE;
 }
 
@@ -17463,86 +17492,91 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
    blocks of a cluster, that have read it. Results pass through two boxes of each consumer group in shared
    memory, of 64 rows of 128 bytes; tensor maps copy them to D while the next box, or the next tile, is under
    way. The boxes of C are copied into the same places and have an mbarrier each. */
-#define PTXK__DENSE_ROWS 128u     /* rows of a tile */
-#define PTXK__DENSE_BOX 8192u     /* 64 rows of 128 bytes */
-#define PTXK__DENSE_BAND 16u      /* rows of tiles in a band of the tile order, for the L2 cache */
-#define PTXK__DENSE_DECREASED 24u /* registers of a thread: of the copying warpgroup; */
-#define PTXK__DENSE_INCREASED 240u /* of the others; at most 65536 in all */
+#define PTXK__TMA_ROWS 128u       /* rows of a tile */
+#define PTXK__WARPGROUP_BOX 8192u /* 64 rows of 128 bytes */
+#define PTXK__TMA_BAND 16u        /* rows of tiles in a band of the tile order, for the L2 cache */
+#define PTXK__WARPGROUP_PRODUCER_REGISTERS 24u  /* registers of a thread: of the copying warpgroup; */
+#define PTXK__WARPGROUP_CONSUMER_REGISTERS 240u /* of the others; at most 65536 in all */
 
-typedef struct ptxk__dense {
+/* The tiles, stages and boxes of an entry that copies by tensor maps (TMA). */
+typedef struct ptxk__tma {
     const ptxk__matmul *f;
-    uint32_t columns;   /* of a tile */
-    uint32_t alternate; /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
-    uint32_t split;     /* the sums of a stage are added to f32 sums in other registers */
-    uint32_t heights;   /* blocks of 64 rows of a consumer group */
-    uint32_t depth;     /* elements along k of a stage: 128 bytes */
+    uint32_t columns;    /* of a tile */
+    uint32_t alternate;  /* the consumer groups take tiles in turn; else each has 64 rows of every tile */
+    uint32_t split;      /* the sums of a stage are added to f32 sums in other registers */
+    uint32_t row_blocks; /* blocks of 64 rows of a consumer group */
+    uint32_t depth;      /* elements along k of a stage: 128 bytes */
     uint32_t stages, bytes[2], stage_bytes; /* bytes of A's and B's part of a stage */
-    uint32_t box;     /* columns of a box of results */
-    uint32_t span[2]; /* rows of A, columns of B in a stage; sm_90a: columns in a copy */
-    uint32_t tall;    /* rows of a box of results */
+    uint32_t box_columns;                   /* columns of a box of results */
+    uint32_t span[2];  /* rows of A, columns of B in a stage; sm_90a: columns in a copy */
+    uint32_t box_rows; /* rows of a box of results */
     uint32_t threads;
-} ptxk__dense;
+} ptxk__tma;
 
-/* entry: PTXK__DENSE_WIDE or, not with split, PTXK__DENSE_SHORT; with tensor memory PTXK__TENSOR_... */
-enum { PTXK__DENSE_WIDE = 2, PTXK__DENSE_SHORT = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
-static void ptxk__dense_shape(const ptxk__matmul *f, uint32_t entry, ptxk__dense *d) {
+/* entry: PTXK__WARPGROUP_WIDE or, not with split, PTXK__WARPGROUP_ALTERNATE; with tensor memory
+   PTXK__TENSOR_... */
+enum { PTXK__WARPGROUP_WIDE = 2, PTXK__WARPGROUP_ALTERNATE = 3, PTXK__TENSOR_ONE = 2, PTXK__TENSOR_PAIR = 3 };
+static void ptxk__tma_shape(const ptxk__matmul *f, uint32_t entry, ptxk__tma *d) {
     memset(d, 0, sizeof *d);
     d->f = f;
-    d->split = f->memory ? f->blocks : f->bytes == 1 && (f->type[0] != PTX_S8 || f->blocks);
-    d->columns = !d->split && (f->memory || entry == PTXK__DENSE_WIDE) ? 256 : 128;
-    d->alternate = !f->memory && entry == PTXK__DENSE_SHORT;
-    d->heights = d->alternate ? 2 : 1;
+    d->split =
+        f->has_tensor_memory ? f->block_factors : f->bytes == 1 && (f->type[0] != PTX_S8 || f->block_factors);
+    d->columns = !d->split && (f->has_tensor_memory || entry == PTXK__WARPGROUP_WIDE) ? 256 : 128;
+    d->alternate = !f->has_tensor_memory && entry == PTXK__WARPGROUP_ALTERNATE;
+    d->row_blocks = d->alternate ? 2 : 1;
     d->depth = 128 / f->bytes;
-    d->bytes[0] = PTXK__DENSE_ROWS * 128;
-    d->bytes[1] = (f->memory && entry == PTXK__TENSOR_PAIR ? d->columns / 2 : d->columns) * 128;
+    d->bytes[0] = PTXK__TMA_ROWS * 128;
+    d->bytes[1] = (f->has_tensor_memory && entry == PTXK__TENSOR_PAIR ? d->columns / 2 : d->columns) * 128;
     d->stage_bytes = d->bytes[0] + d->bytes[1];
     d->stages = 4 * 49152 / d->stage_bytes;
-    d->box = 128 / f->out_bytes;
-    d->span[0] = PTXK__DENSE_ROWS;
+    d->box_columns = 128 / f->out_bytes;
+    d->span[0] = PTXK__TMA_ROWS;
     d->span[1] = d->columns / 2;
-    d->tall = 64;
+    d->box_rows = 64;
     d->threads = 384;
-    if (!f->memory) return;
+    if (!f->has_tensor_memory) return;
     d->span[1] = d->bytes[1] / 128;
-    d->tall = PTXK__DENSE_ROWS;
+    d->box_rows = PTXK__TMA_ROWS;
     d->threads = 256;
 }
 
 /* Whether k runs along the rows of this side in memory. */
-static int ptxk__dense_along(const ptxk__matmul *f, uint32_t side) {
+static int ptxk__tma_is_k_contiguous(const ptxk__matmul *f, uint32_t side) {
     return f->side[side].k_major && !f->side[side].gather;
 }
 
 /* sm_100a: whether there is a form for pairs of blocks: half of B's columns must fill copies of 128 bytes. */
-static int ptxk__tensor_has_pair(const ptxk__matmul *f) { return !f->blocks || ptxk__dense_along(f, 1); }
+static int ptxk__tensor_has_pair(const ptxk__matmul *f) {
+    return !f->block_factors || ptxk__tma_is_k_contiguous(f, 1);
+}
 
-static uint32_t ptxk__dense_shared(const ptxk__dense *d) {
-    return d->stages * d->stage_bytes + 4 * PTXK__DENSE_BOX;
+static uint32_t ptxk__tma_shared_bytes(const ptxk__tma *d) {
+    return d->stages * d->stage_bytes + 4 * PTXK__WARPGROUP_BOX;
 }
 
 /* Units of work: a tile for each block of a cluster. After full rounds of a unit for each cluster, those that
    are left are divided along k, so that all clusters have work; but not into so many parts that adding their
    sums, which the last one to finish does, costs more than it saves. */
-#define PTXK__DENSE_PARTS 16u
-typedef struct ptxk__dense_units {
-    uint64_t units;   /* of whole tiles and parts */
-    uint32_t workers; /* clusters that run at once */
+#define PTXK__TMA_PARTS 16u
+typedef struct ptxk__tma_units {
+    uint64_t units;          /* of whole tiles and parts */
+    uint32_t workers;        /* clusters that run at once */
     uint32_t divided, parts; /* cluster tiles that are divided, into how many parts */
-} ptxk__dense_units;
+} ptxk__tma_units;
 
-static uint64_t ptxk__dense_tiles(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
-    uint32_t rows = ptxk__ceil_div(ptxk__ceil_div(shape->m, PTXK__DENSE_ROWS), cluster);
+static uint64_t ptxk__tma_tiles(const ptxk__tma *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
+    uint32_t rows = ptxk__ceil_div(ptxk__ceil_div(shape->m, PTXK__TMA_ROWS), cluster);
     return (uint64_t)rows * ptxk__ceil_div(shape->n, d->columns) * shape->batch;
 }
 
-static void ptxk__dense_count(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster,
-                              ptxk__dense_units *u) {
-    uint64_t tiles = ptxk__dense_tiles(d, shape, cluster);
+static void ptxk__tma_count_units(const ptxk__tma *d, const ptxk_matmul_shape *shape, uint32_t cluster,
+                                  ptxk__tma_units *u) {
+    uint64_t tiles = ptxk__tma_tiles(d, shape, cluster);
     uint32_t most, steps = ptxk__ceil_div(shape->k, d->depth) / 3;
     u->workers = shape->sm_count / cluster;
     u->divided = (uint32_t)(tiles % u->workers);
     most = u->divided ? u->workers / u->divided : 1;
-    if (most > PTXK__DENSE_PARTS) most = PTXK__DENSE_PARTS;
+    if (most > PTXK__TMA_PARTS) most = PTXK__TMA_PARTS;
     for (u->parts = 1; u->parts < most && (u->parts + 1) * (u->parts + 1) <= steps;) u->parts++;
     u->units = tiles + (uint64_t)u->divided * (u->parts - 1);
 }
@@ -17578,84 +17612,89 @@ static ptx_tensor_map *ptxk__matmul_map(ptx_plan *plan, size_t address, ptx_type
 
 /* Estimates the time in clocks: products, at the rate of the tensor cores or of the L2 cache, some 32 bytes a
    clock for each multiprocessor; results, hidden where consumer groups alternate; and sums of parts. */
-#define PTXK__DENSE_L2 32u
-static uint64_t ptxk__dense_clocks(const ptxk__dense *d, const ptxk_matmul_shape *shape, uint32_t cluster) {
-    ptxk__dense_units u;
-    uint64_t rounds, step = 4 * d->columns, l2 = (d->bytes[0] + d->bytes[1] / cluster) / PTXK__DENSE_L2,
+#define PTXK__TMA_L2_BYTES 32u
+static uint64_t ptxk__tma_estimate_clocks(const ptxk__tma *d, const ptxk_matmul_shape *shape,
+                                          uint32_t cluster) {
+    ptxk__tma_units u;
+    uint64_t rounds, step = 4 * d->columns, l2 = (d->bytes[0] + d->bytes[1] / cluster) / PTXK__TMA_L2_BYTES,
                      clocks;
-    uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__DENSE_ROWS * d->columns * 4;
-    ptxk__dense_count(d, shape, cluster, &u);
-    rounds = ptxk__dense_tiles(d, shape, cluster) / u.workers;
-    if (d->f->memory) { /* twice the products and bytes a clock; products go on while results are written */
+    uint32_t steps = ptxk__ceil_div(shape->k, d->depth), record = PTXK__TMA_ROWS * d->columns * 4;
+    ptxk__tma_count_units(d, shape, cluster, &u);
+    rounds = ptxk__tma_tiles(d, shape, cluster) / u.workers;
+    if (d->f->has_tensor_memory) {
+        /* twice the products and bytes a clock; products go on while results are written */
         step = 2 * d->columns;
-        l2 = d->stage_bytes / (2 * PTXK__DENSE_L2);
+        l2 = d->stage_bytes / (2 * PTXK__TMA_L2_BYTES);
         if (l2 > step) step = l2;
         clocks = rounds * steps + (u.divided ? ptxk__ceil_div(steps, u.parts) : 0);
         clocks = 2000 + clocks * step + 6 * d->columns;
-        return clocks + (u.parts > 1 ? (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2 : 0);
+        return clocks + (u.parts > 1 ? (uint64_t)(u.parts + 1) * record / PTXK__TMA_L2_BYTES : 0);
     }
     if (l2 > step) step = l2;
     clocks = 2000 + rounds * (steps * step + (d->alternate && rounds > 1 ? 200 : 6 * d->columns));
     if (u.divided) clocks += ptxk__ceil_div(steps, u.parts) * step + 6 * d->columns;
-    if (u.parts > 1) clocks += (uint64_t)(u.parts + 1) * record / PTXK__DENSE_L2;
+    if (u.parts > 1) clocks += (uint64_t)(u.parts + 1) * record / PTXK__TMA_L2_BYTES;
     return clocks;
 }
 
 /* Chooses the entry, which it returns, and the blocks of a cluster. */
-static uint32_t ptxk__dense_choose(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t *cluster) {
+static uint32_t ptxk__tma_choose_entry(const ptxk__matmul *f, const ptxk_matmul_shape *shape,
+                                       uint32_t *cluster) {
     uint64_t best = UINT64_MAX, clocks;
-    uint32_t entry, blocks, chosen = PTXK__DENSE_WIDE;
-    ptxk__dense d;
-    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT; entry++) {
-        ptxk__dense_shape(f, entry, &d);
+    uint32_t entry, blocks, chosen = PTXK__WARPGROUP_WIDE;
+    ptxk__tma d;
+    for (entry = PTXK__WARPGROUP_WIDE; entry <= PTXK__WARPGROUP_ALTERNATE; entry++) {
+        ptxk__tma_shape(f, entry, &d);
         if (d.split && d.alternate) break;
         for (blocks = 1; blocks <= 2 && blocks <= shape->sm_count; blocks++) {
-            if (f->memory && blocks != entry - 1) continue; /* a pair, or one block */
-            if (f->memory && blocks > 1 && !ptxk__tensor_has_pair(f)) continue;
-            clocks = ptxk__dense_clocks(&d, shape, blocks);
+            if (f->has_tensor_memory && blocks != entry - 1) continue; /* a pair, or one block */
+            if (f->has_tensor_memory && blocks > 1 && !ptxk__tensor_has_pair(f)) continue;
+            clocks = ptxk__tma_estimate_clocks(&d, shape, blocks);
             if (clocks < best) best = clocks, chosen = entry, *cluster = blocks;
         }
     }
     return chosen;
 }
 
-static void ptxk__dense_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t entry,
-                                uint32_t cluster, ptx_plan *plan) {
+static void ptxk__tma_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *shape, uint32_t entry,
+                              uint32_t cluster, ptx_plan *plan) {
     const size_t m = offsetof(ptxk_matmul_args, m), n = offsetof(ptxk_matmul_args, n),
                  depth = offsetof(ptxk_matmul_args, k);
-    ptxk__dense d;
-    ptxk__dense_units u;
+    ptxk__tma d;
+    ptxk__tma_units u;
     uint32_t side, clusters;
-    ptxk__dense_shape(f, entry, &d);
-    ptxk__dense_count(&d, shape, cluster, &u);
+    ptxk__tma_shape(f, entry, &d);
+    ptxk__tma_count_units(&d, shape, cluster, &u);
     clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
     ptxk__plan_one(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
     plan->launch[0].entry = entry;
-    plan->launch[0].shared_bytes = ptxk__dense_shared(&d);
+    plan->launch[0].shared_bytes = ptxk__tma_shared_bytes(&d);
     if (cluster > 1)
         plan->launch[0].cluster[0] = cluster, plan->launch[0].cluster[1] = plan->launch[0].cluster[2] = 1;
     plan->zero_bytes = plan->workspace_bytes = 0;
     if (u.parts > 1) {
         uint64_t tiles = (uint64_t)u.divided * cluster;
         plan->zero_bytes = ptxk__up_256(tiles * (d.alternate ? 4 : 8));
-        plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__DENSE_ROWS * d.columns * 4;
+        plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__TMA_ROWS * d.columns * 4;
     }
     for (side = 0; side < 2; side++) {
         size_t at = side ? offsetof(ptxk_matmul_args, b) : offsetof(ptxk_matmul_args, a),
                ld = side ? offsetof(ptxk_matmul_args, ldb) : offsetof(ptxk_matmul_args, lda),
                stride = side ? offsetof(ptxk_matmul_args, b_stride) : offsetof(ptxk_matmul_args, a_stride),
                span = side ? n : m;
-        if (ptxk__dense_along(f, side))
+        if (ptxk__tma_is_k_contiguous(f, side))
             ptxk__matmul_map(plan, at, f->bytes == 4 ? PTX_TF32 : f->type[side], f->bytes, depth, span, ld,
                              stride, d.depth, d.span[side]);
         else
             ptxk__matmul_map(plan, at, f->type[side], f->bytes, span, depth, ld, stride, d.depth, d.depth);
     }
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, c), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box, d.tall)
+                     offsetof(ptxk_matmul_args, ldc), offsetof(ptxk_matmul_args, c_stride), d.box_columns,
+                     d.box_rows)
         ->substitute = offsetof(ptxk_matmul_args, d);
     ptxk__matmul_map(plan, offsetof(ptxk_matmul_args, d), f->out, f->out_bytes, n, m,
-                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box, d.tall);
+                     offsetof(ptxk_matmul_args, ldd), offsetof(ptxk_matmul_args, d_stride), d.box_columns,
+                     d.box_rows);
 }
 
 /* -- matmul: plan -- */
@@ -17748,10 +17787,11 @@ PTXK__PLAN(matmul) {
     for (i = 0; i < 2; i++)
         plan->min_bytes += 4 * ptxk__matmul_factor_count(f.side[i].kind, i ? shape->n : shape->m, shape->k);
     plan->min_bytes *= shape->batch;
-    if ((f.dense || f.memory) && shape->aligned && shape->m && shape->n && shape->k && shape->batch
-        && (f.type[0] != PTX_S8 || f.blocks || shape->k < 2 * PTXK__MATMUL_INT)) {
-        i = ptxk__dense_choose(&f, shape, &cluster);
-        ptxk__dense_lay_out(&f, shape, i, cluster, plan);
+    if ((f.has_warpgroups || f.has_tensor_memory) && shape->aligned && shape->m && shape->n && shape->k
+        && shape->batch
+        && (f.type[0] != PTX_S8 || f.block_factors || shape->k < 2 * PTXK__MATMUL_S32_PRODUCTS)) {
+        i = ptxk__tma_choose_entry(&f, shape, &cluster);
+        ptxk__tma_lay_out(&f, shape, i, cluster, plan);
         return PTX_E_NONE;
     }
     ptxk__matmul_lay_out(&f, shape, small_tile, parts, plan);
@@ -17781,9 +17821,9 @@ static ptxk__span ptxk__matmul_span(const char *name, uint64_t at, uint32_t byte
                                     uint64_t columns, uint64_t ld, uint64_t batch, uint64_t stride) {
     ptxk__span s = ptxk__span_of(name, at, columns * bytes, bytes, 1);
     int fits = 1;
-    uint64_t wide = ptxk__multiply_checked(stride, bytes, &fits);
+    uint64_t stride_bytes = ptxk__multiply_checked(stride, bytes, &fits);
     ptxk__span_repeat(&s, 0, rows, ld * bytes);
-    ptxk__span_repeat(&s, 1, batch, fits ? wide : UINT64_MAX);
+    ptxk__span_repeat(&s, 1, batch, fits ? stride_bytes : UINT64_MAX);
     return s;
 }
 
@@ -17881,16 +17921,16 @@ typedef struct ptxk__matmul_state {
     ptx_val row[2], chunk[2], to[2][2]; /* the first chunk that the thread copies; where to, in stage 0 */
     ptx_val inside[2][4];               /* small tiles, k across: bytes of its chunks, 16 or 0 */
     ptx_val skip[2];                    /* rows (columns) before this one are another tile's */
-    ptx_val reader[2][4];               /* where it reads fragments in stage 0 */
+    ptx_val fragment_at[2][4];          /* where it reads fragments in stage 0 */
     ptx_val begin, end;                 /* of k */
-    ptx_val index, parts;               /* u32: index of the block's part of k; number of parts */
-    ptx_val count;                      /* blocks of 128 along k */
-    ptx_val from[2][4]; /* source of the copies: k along the rows, of step 0; k across, of the next step */
-    ptx_val hop[2];     /* k across: u64, bytes from one step to the next */
+    ptx_val part_index, parts;          /* u32: index of the block's part of k; number of parts */
+    ptx_val k_blocks;                   /* blocks of 128 along k */
+    ptx_val from[2][4];    /* source of the copies: k along the rows, of step 0; k across, of the next step */
+    ptx_val step_bytes[2]; /* k across: u64, bytes from one step to the next */
     ptx_val staged[2][4][4]; /* before sm_80: chunks between load and store */
     ptx_var sum[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];
     ptx_var part[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4]; /* with split */
-    ptx_val now[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* what mma adds to, within a step */
+    ptx_val acc[PTXK__MATMUL_FRAGS][2 * PTXK__MATMUL_FRAGS][4];  /* what mma adds to, within a step */
     ptx_val factor[2][8]; /* of a block of 128 along k: for the thread's rows, its columns */
 } ptxk__matmul_state;
 
@@ -17899,25 +17939,26 @@ static uint32_t ptxk__matmul_frags(const ptxk__matmul *f, uint32_t side) { retur
 /* The byte offset of a chunk in a tile of shared memory, swizzled. K along the rows, of 64 bytes: ldmatrix
    reads 8 rows, and two rows span all banks. K across: ldmatrix reads 8 rows; f32 are read as words, 8
    columns of 4 rows at once. */
-static ptx_val ptxk__matmul_place(ptx_kernel *k, const ptxk__matmul *f, uint32_t side, ptx_val row,
-                                  ptx_val chunk) {
+static ptx_val ptxk__matmul_chunk_offset(ptx_kernel *k, const ptxk__matmul *f, uint32_t side, ptx_val row,
+                                         ptx_val chunk) {
     const ptxk__matmul_side *s = &f->side[side];
-    ptx_val turn;
+    ptx_val swizzled;
     if (s->k_major) {
-        turn = ptx_bfe(k, row, ptx_u32(1), ptx_u32(2));
+        swizzled = ptx_bfe(k, row, ptx_u32(1), ptx_u32(2));
     } else if (f->bytes == 4) {
-        turn = ptx_and(k, row, ptx_u32(3));
-        turn = ptx_mul(k, turn, ptx_u32(2));
+        swizzled = ptx_and(k, row, ptx_u32(3));
+        swizzled = ptx_mul(k, swizzled, ptx_u32(2));
     } else {
-        turn = ptx_and(k, row, ptx_u32(7));
+        swizzled = ptx_and(k, row, ptx_u32(7));
     }
-    turn = ptx_xor(k, turn, chunk);
-    turn = ptx_mad(k, row, ptx_u32(s->chunks), turn);
-    return ptx_mul(k, turn, ptx_u32(16));
+    swizzled = ptx_xor(k, swizzled, chunk);
+    swizzled = ptx_mad(k, row, ptx_u32(s->chunks), swizzled);
+    return ptx_mul(k, swizzled, ptx_u32(16));
 }
 
 /* Computes a thread's places in the tiles: what it copies, what it reads. */
-static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t side) {
+static void ptxk__matmul_init_addresses(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                        uint32_t side) {
     const ptxk__matmul_side *d = &f->side[side];
     ptx_val tile = ptx_ptr_add(k, s->shared, ptx_u32(d->at), 1), row, half, x, at, which;
     uint32_t i;
@@ -17930,73 +17971,74 @@ static void ptxk__matmul_places(ptx_kernel *k, const ptxk__matmul *f, ptxk__matm
         row = ptx_and(k, s->row[side], ptx_u32(24));
         s->row[side] = ptx_add(k, row, x);
     }
-    at = ptxk__matmul_place(k, f, side, s->row[side], s->chunk[side]);
+    at = ptxk__matmul_chunk_offset(k, f, side, s->row[side], s->chunk[side]);
     s->to[side][0] = s->to[side][1] = ptx_ptr_add(k, tile, at, 1);
-    if (d->lanes == 4 && d->times > 1) {
+    if (d->lanes == 4 && d->thread_chunks > 1) {
         x = ptx_xor(k, ptx_as(s->to[side][0], PTX_B32), ptx_b32(64));
         s->to[side][1] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
-    which = side ? ptx_and(k, s->warp, ptx_u32(f->across - 1)) : ptx_div(k, s->warp, ptx_u32(f->across));
-    if (f->plain) { /* rows g, columns 2 t, chunk 0 */
+    which = side ? ptx_and(k, s->warp, ptx_u32(f->column_warps - 1))
+                 : ptx_div(k, s->warp, ptx_u32(f->column_warps));
+    if (f->scalar) { /* rows g, columns 2 t, chunk 0 */
         row = side ? ptx_and(k, s->lane, ptx_u32(3)) : ptx_shr(k, s->lane, ptx_u32(2));
         if (side) row = ptx_mul(k, row, ptx_u32(2));
         row = ptx_mad(k, which, ptx_u32(d->part), row);
-        at = ptxk__matmul_place(k, f, side, row, ptx_u32(0));
+        at = ptxk__matmul_chunk_offset(k, f, side, row, ptx_u32(0));
     } else if (d->k_major) {
         if (side)
             ptxk__lane_columns(k, s->lane, &row, &half);
         else
             ptxk__lane_rows(k, s->lane, &row, &half);
         row = ptx_mad(k, which, ptx_u32(d->part), row);
-        at = ptxk__matmul_place(k, f, side, row, half);
+        at = ptxk__matmul_chunk_offset(k, f, side, row, half);
     } else if (f->bytes == 2) {
         if (side)
             ptxk__lane_rows(k, s->lane, &row, &half);
         else
             ptxk__lane_columns(k, s->lane, &row, &half);
         half = ptx_mad(k, which, ptx_u32(d->part / 8), half);
-        at = ptxk__matmul_place(k, f, side, row, half);
+        at = ptxk__matmul_chunk_offset(k, f, side, row, half);
     } else {
         row = ptx_and(k, s->lane, ptx_u32(3));
         half = ptx_shr(k, s->lane, ptx_u32(4));
         half = ptx_mad(k, which, ptx_u32(d->part / 4), half);
-        at = ptxk__matmul_place(k, f, side, row, half);
+        at = ptxk__matmul_chunk_offset(k, f, side, row, half);
         x = ptx_bfe(k, s->lane, ptx_u32(2), ptx_u32(2));
         at = ptx_mad(k, x, ptx_u32(4), at);
     }
     at = ptx_ptr_add(k, tile, at, 1);
-    s->reader[side][0] = at;
-    for (i = 1; i < 4 && !f->plain;
-         i++) { /* tiles are 128-byte aligned: XOR gives the other addresses */
-        s->reader[side][i] = at;
+    s->fragment_at[side][0] = at;
+    for (i = 1; i < 4 && !f->scalar; i++) { /* tiles are 128-byte aligned: XOR gives the other addresses */
+        s->fragment_at[side][i] = at;
         if (i > 1 && d->k_major) continue;
         x = ptx_xor(k, ptx_as(at, PTX_B32), ptx_b32(32 * i));
-        s->reader[side][i] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+        s->fragment_at[side][i] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
 }
 
 /* Loads the fragments of half a step from a stage. */
-static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
-                              uint32_t stage, uint32_t half, ptxk__matmul_fragments *out) {
+static void ptxk__matmul_load_fragments(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
+                                        uint32_t stage, uint32_t half, ptxk__matmul_fragments *out) {
     uint32_t side, i, e, q, y;
-    for (side = 0; side < 2 && !f->plain; side++) {
+    for (side = 0; side < 2 && !f->scalar; side++) {
         const ptxk__matmul_side *d = &f->side[side];
         int64_t at = (int64_t)(stage * f->stage_bytes);
         for (i = 0; i < ptxk__matmul_frags(f, side); i++) {
             ptx_val *x = out->x[side][i];
             if (d->k_major) {
-                ptx_ldmatrix(k, 4, ptx_off(s->reader[side][half], at + (int64_t)(i * 16 * d->chunks * 16)),
-                             x);
+                ptx_ldmatrix(k, 4,
+                             ptx_off(s->fragment_at[side][half], at + (int64_t)(i * 16 * d->chunks * 16)), x);
             } else if (f->bytes == 2) {
                 ptx_ldmatrix_trans(
-                    k, 4, ptx_off(s->reader[side][i % 4], at + (int64_t)(half * 16 * d->chunks * 16)), x);
+                    k, 4, ptx_off(s->fragment_at[side][i % 4], at + (int64_t)(half * 16 * d->chunks * 16)),
+                    x);
             } else {
                 for (e = 0; e < 4; e++) {
                     q = 2 * i + (side ? e / 2 : e & 1); /* which 8 rows (columns) */
                     y = 8 * half + 4 * (side ? e & 1 : e / 2);
-                    x[e] = ptx_ld(
-                        k, PTX_B32,
-                        ptx_at(s->reader[side][q % 4], at + (int64_t)(y * d->chunks * 16 + q / 4 * 128)));
+                    x[e] = ptx_ld(k, PTX_B32,
+                                  ptx_at(s->fragment_at[side][q % 4],
+                                         at + (int64_t)(y * d->chunks * 16 + q / 4 * 128)));
                 }
             }
         }
@@ -18008,12 +18050,12 @@ static void ptxk__matmul_load(ptx_kernel *k, const ptxk__matmul *f, const ptxk__
 /* Four f32 numbers as operands of tf32 products, which keep 11 bits: rounded (FAST); or (EXACT) as sums of
    two, where `rest` has an error of 2^-23 of the number. A number past 3.4019e38, which would round to
    infinity, an infinite one and NaN have no rest, and are not multiplied by the rests of others. */
-typedef struct ptxk__matmul_parts {
+typedef struct ptxk__matmul_operand {
     ptx_val x[4], finite[4], rest[4];
-} ptxk__matmul_parts;
+} ptxk__matmul_operand;
 
 static void ptxk__matmul_split(ptx_kernel *k, const ptxk__matmul *f, ptx_type type, const ptx_val x[4],
-                               ptxk__matmul_parts *out) {
+                               ptxk__matmul_operand *out) {
     ptx_val size, p, whole, round;
     uint32_t i;
     if (f->widen) { /* two registers of f16 for each: elements 0 and 1, elements 2 and 3 */
@@ -18062,14 +18104,14 @@ static void ptxk__matmul_mma(ptx_kernel *k, const ptxk__matmul *f, ptx_val d[4],
 
 static void ptxk__matmul_multiply(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                   const ptxk__matmul_fragments *x) {
-    ptxk__matmul_parts a[PTXK__MATMUL_FRAGS], b;
+    ptxk__matmul_operand a[PTXK__MATMUL_FRAGS], b;
     uint32_t i, j, e;
     for (i = 0; i < ptxk__matmul_frags(f, 0); i++) ptxk__matmul_split(k, f, f->type[0], x->x[0][i], &a[i]);
     for (j = 0; j < ptxk__matmul_frags(f, 1); j++) {
         ptxk__matmul_split(k, f, f->type[1], x->x[1][j], &b);
         for (e = 0; e < 2; e++) {
             for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
-                ptx_val *d = s->now[i][2 * j + e];
+                ptx_val *d = s->acc[i][2 * j + e];
                 if (f->bytes == 4 && f->precision == PTXK_MATMUL_EXACT) {
                     ptxk__matmul_mma(k, f, d, a[i].finite, b.rest + 2 * e);
                     ptxk__matmul_mma(k, f, d, a[i].rest, b.finite + 2 * e);
@@ -18113,14 +18155,14 @@ static void ptxk__matmul_decode(ptx_kernel *k, ptx_type type, const ptx_val *wor
 }
 
 /* Without tensor cores: multiplies a whole step from its stage, 4 elements along k at a time. */
-static void ptxk__matmul_multiply_plain(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
-                                        uint32_t stage) {
+static void ptxk__matmul_multiply_scalar(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                         uint32_t stage) {
     ptx_val c, at[2], words[4], x[2 * PTXK__MATMUL_FRAGS][4], y[4], sum;
     uint32_t i, j, e, h;
     int64_t from = (int64_t)(stage * f->stage_bytes);
     c = ptx_for(k, ptx_u32(0), ptx_u32(PTXK__MATMUL_STEP), ptx_u32(4 * f->bytes));
     for (i = 0; i < 2; i++) {
-        at[i] = ptx_xor(k, ptx_as(s->reader[i][0], PTX_U32), c);
+        at[i] = ptx_xor(k, ptx_as(s->fragment_at[i][0], PTX_U32), c);
         at[i] = ptx_ptr(ptx_as(at[i], PTX_U32), PTX_SHARED);
     }
     for (i = 0; i < 2 * ptxk__matmul_frags(f, 0); i++) {
@@ -18159,18 +18201,18 @@ static void ptxk__matmul_multiply_plain(ptx_kernel *k, const ptxk__matmul *f, pt
             for (e = 0; e < 4; e++)
 
 static ptx_val ptxk__matmul_zero(const ptxk__matmul *f) {
-    return f->type[0] == PTX_S8 && !f->plain ? ptx_s32(0) : ptx_f32(0);
+    return f->type[0] == PTX_S8 && !f->scalar ? ptx_s32(0) : ptx_f32(0);
 }
 
 /* The sums are values within a step and variables outside: open reads the variables, close writes them. */
-static void ptxk__matmul_open(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+static void ptxk__matmul_read_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t i, j, e;
-    PTXK__MATMUL_EACH(f, i, j, e) s->now[i][j][e] = ptx_get(k, f->split ? s->part[i][j][e] : s->sum[i][j][e]);
+    PTXK__MATMUL_EACH(f, i, j, e) s->acc[i][j][e] = ptx_get(k, f->split ? s->part[i][j][e] : s->sum[i][j][e]);
 }
 
-static void ptxk__matmul_close(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+static void ptxk__matmul_write_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t i, j, e;
-    PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, f->split ? s->part[i][j][e] : s->sum[i][j][e], s->now[i][j][e]);
+    PTXK__MATMUL_EACH(f, i, j, e) ptx_set(k, f->split ? s->part[i][j][e] : s->sum[i][j][e], s->acc[i][j][e]);
 }
 
 /* Adds the partial sums to the f32 sums, and sets them to 0. */
@@ -18179,9 +18221,9 @@ static void ptxk__matmul_promote(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
     ptx_val x, sum, factor;
     PTXK__MATMUL_EACH(f, i, j, e) {
         x = ptx_get(k, s->part[i][j][e]);
-        if (f->type[0] == PTX_S8 && !f->plain) x = ptx_cvt(k, PTX_F32, x);
+        if (f->type[0] == PTX_S8 && !f->scalar) x = ptx_cvt(k, PTX_F32, x);
         sum = ptx_get(k, s->sum[i][j][e]);
-        if (f->blocks) {
+        if (f->block_factors) {
             factor = s->factor[f->side[0].kind >= PTXK_FACTORS_BLOCK ? 0 : 1]
                               [f->side[0].kind >= PTXK_FACTORS_BLOCK ? 2 * i + e / 2 : 2 * j + (e & 1)];
             if (f->side[0].kind >= PTXK_FACTORS_BLOCK && f->side[1].kind >= PTXK_FACTORS_BLOCK)
@@ -18216,7 +18258,7 @@ static ptx_val ptxk__matmul_factors(ptx_kernel *k, const ptxk__matmul *f, const 
 
 /* Loads the factors of block `block` along k for the thread's rows and columns. */
 static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
-                                       const ptx_val mine[2], ptx_val block) {
+                                       const ptx_val thread_first[2], ptx_val block) {
     uint32_t side, i, row;
     for (side = 0; side < 2; side++) {
         uint32_t kind = f->side[side].kind;
@@ -18224,9 +18266,9 @@ static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptx
         if (kind < PTXK_FACTORS_BLOCK) continue;
         at = ptxk__matmul_factors(k, f, s, side);
         at = ptx_ptr_add(k, at, block, 4); /* first, so that no address is loop-invariant */
-        x = mine[side];
+        x = thread_first[side];
         if (kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
-        x = ptx_mul_wide(k, x, s->count);
+        x = ptx_mul_wide(k, x, s->k_blocks);
         at = ptx_ptr_add(k, at, x, 4);
         for (i = 0; i < 2 * ptxk__matmul_frags(f, side) * (1 + side); i++) {
             if (i && kind == PTXK_FACTORS_SQUARE) { /* a warp's part lies within 128 */
@@ -18234,9 +18276,9 @@ static void ptxk__matmul_block_factors(ptx_kernel *k, const ptxk__matmul *f, ptx
                 continue;
             }
             row = side ? i / 2 * 8 + (i & 1) : 8 * i;
-            x = ptx_add(k, mine[side], ptx_u32(row));
+            x = ptx_add(k, thread_first[side], ptx_u32(row));
             p = ptx_setp(k, PTX_LT, x, s->limit[side]);
-            x = row ? ptxk__advance_rows(k, at, s->count, row, 4) : at;
+            x = row ? ptxk__advance_rows(k, at, s->k_blocks, row, 4) : at;
             s->factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
         }
     }
@@ -18258,14 +18300,14 @@ static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
             at = ptx_ptr_add(k, at, s->chunk[side], 16);
             for (i = 0; i < d->passes; i++) {
                 x = ptx_add(k, s->first[side], s->row[side]);
-                if (i) x = ptx_add(k, x, ptx_u32(i * d->pass));
+                if (i) x = ptx_add(k, x, ptx_u32(i * d->pass_rows));
                 x = ptx_min(k, x, last);
                 wide = ptx_mul_wide(k, x, s->ld[side]);
                 s->from[side][i] = ptx_ptr_add(k, at, wide, f->bytes);
             }
         } else {
             x = ptx_mad(k, s->chunk[side], ptx_u32(16 / f->bytes), s->first[side]);
-            for (i = 0; i < d->times && f->tile == 64; i++) {
+            for (i = 0; i < d->thread_chunks && f->tile == 64; i++) {
                 last = ptx_add(k, x, ptx_u32(i * d->lanes * 16 / f->bytes));
                 p = ptx_setp(k, PTX_LT, last, s->limit[side]);
                 s->inside[side][i] = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
@@ -18275,18 +18317,19 @@ static void ptxk__matmul_sources(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
             x = ptx_add(k, s->begin, s->row[side]);
             wide = ptx_mul_wide(k, x, s->ld[side]);
             s->from[side][0] = ptx_ptr_add(k, at, wide, f->bytes);
-            s->hop[side] = ptx_mul_wide(k, s->ld[side], ptx_u32(f->depth * f->bytes));
+            s->step_bytes[side] = ptx_mul_wide(k, s->ld[side], ptx_u32(f->depth * f->bytes));
         }
     }
 }
 
 /* The byte offset of copy (i, j) from its place to[j % 2] in stage 0. */
 static int64_t ptxk__matmul_copy_offset(const ptxk__matmul_side *d, uint32_t i, uint32_t j) {
-    return (int64_t)(i * d->pass * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
+    return (int64_t)(i * d->pass_rows * d->chunks * 16 + (d->lanes == 4 ? j / 2 * 128 : j * d->lanes * 16));
 }
 
 /* Copies the step that is `step` steps on to a stage, where *p holds (NULL: always): from sm_80 on by
-   cp.async, before into registers, for ptxk__matmul_put. *bytes: 16, or 0 to write zeros (NULL: 16). */
+   cp.async, before into registers, for ptxk__matmul_store_stage. *bytes: 16, or 0 to write zeros (NULL:
+   16). */
 static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t step,
                               uint32_t stage, const ptx_val *p, const ptx_val *bytes) {
     uint32_t side, i, j;
@@ -18299,8 +18342,8 @@ static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
             if (d->k_major)
                 from = ptx_off(from, (int64_t)(step * PTXK__MATMUL_STEP));
             else
-                s->from[side][0] = ptx_ptr_add(k, from, s->hop[side], 1);
-            for (j = 0; j < d->times; j++) {
+                s->from[side][0] = ptx_ptr_add(k, from, s->step_bytes[side], 1);
+            for (j = 0; j < d->thread_chunks; j++) {
                 here = ptx_off(from, (int64_t)(j * d->lanes * 16));
                 to = ptx_off(s->to[side][j & 1],
                              (int64_t)(stage * f->stage_bytes) + ptxk__matmul_copy_offset(d, i, j));
@@ -18324,12 +18367,12 @@ static void ptxk__matmul_copy(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
 
 /* Stores to the places of a stage that the thread copies: what ptxk__matmul_copy has loaded, before sm_80; or
    zeros. */
-static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s, uint32_t stage,
-                             const ptx_val *zeros) {
+static void ptxk__matmul_store_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
+                                     uint32_t stage, const ptx_val *zeros) {
     uint32_t side, i, j;
     for (side = 0; side < 2; side++)
         for (i = 0; i < f->side[side].passes; i++)
-            for (j = 0; j < f->side[side].times; j++)
+            for (j = 0; j < f->side[side].thread_chunks; j++)
                 ptx_st_vec(k, PTX_B32, 4,
                            ptx_at(s->to[side][j & 1], (int64_t)(stage * f->stage_bytes)
                                                           + ptxk__matmul_copy_offset(&f->side[side], i, j)),
@@ -18340,7 +18383,7 @@ static void ptxk__matmul_put(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
 static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                     uint32_t stage) {
     if (f->chip < 80)
-        ptxk__matmul_put(k, f, s, stage, NULL);
+        ptxk__matmul_store_stage(k, f, s, stage, NULL);
     else
         ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_sync(k, ptx_imm(0));
@@ -18350,7 +18393,7 @@ static void ptxk__matmul_next_stage(ptx_kernel *k, const ptxk__matmul *f, ptxk__
    Fragments are loaded half a step ahead; those after the last step are not used: they are of an earlier
    step, or zeros where there are few steps. */
 static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
-                                   const ptx_val mine[2], ptx_val steps) {
+                                   const ptx_val thread_first[2], ptx_val steps) {
     ptxk__matmul_fragments now, next;
     ptx_var from[2][4], left, block;
     ptx_val count, p, x, zeros[4];
@@ -18366,7 +18409,7 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         p = ptx_setp(k, PTX_LT, steps, ptx_u32(f->stages));
         ptx_if(k, p);
         for (i = 0; i < 4; i++) zeros[i] = ptx_b32(0);
-        ptxk__matmul_put(k, f, s, f->stages - 1, zeros);
+        ptxk__matmul_store_stage(k, f, s, f->stages - 1, zeros);
         ptx_end(k);
     }
     ptxk__matmul_next_stage(k, f, s, 0);
@@ -18374,7 +18417,7 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         for (i = 0; i < f->side[side].passes; i++) from[side][i] = ptx_var_new(k, s->from[side][i]);
     }
     left = block = ptx_var_new(k, steps);
-    if (f->blocks) {
+    if (f->block_factors) {
         x = ptx_div(k, s->begin, ptx_u32(PTXK__MATMUL_BLOCK));
         block = ptx_var_new(k, x);
     }
@@ -18387,25 +18430,25 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
                 s->from[side][i] = ptx_ptr(x, PTX_GLOBAL);
             }
         }
-        ptxk__matmul_load(k, f, s, 0, 0, &now);
+        ptxk__matmul_load_fragments(k, f, s, 0, 0, &now);
         for (u = 0; u < f->unroll; u++) {
             uint32_t stage = u % f->stages, following = (u + 1) % f->stages;
-            if (!f->plain) ptxk__matmul_open(k, f, s);
-            ptxk__matmul_load(k, f, s, stage, 1, &next);
+            if (!f->scalar) ptxk__matmul_read_sums(k, f, s);
+            ptxk__matmul_load_fragments(k, f, s, stage, 1, &next);
             p = ptx_setp(k, PTX_GT, count, ptx_u32(u + f->stages - 1));
             ptxk__matmul_copy(k, f, s, u + f->stages - 1, (u + f->stages - 1) % f->stages, &p, NULL);
             ptxk__tile_commit(k);
-            if (f->plain)
-                ptxk__matmul_multiply_plain(k, f, s, stage);
+            if (f->scalar)
+                ptxk__matmul_multiply_scalar(k, f, s, stage);
             else
                 ptxk__matmul_multiply(k, f, s, &now);
             ptxk__matmul_next_stage(k, f, s, following);
-            if (u + 1 < f->unroll) ptxk__matmul_load(k, f, s, following, 0, &now);
-            if (!f->plain) ptxk__matmul_multiply(k, f, s, &next);
-            if (!f->plain) ptxk__matmul_close(k, f, s);
-            if (f->blocks && (u + 1) % f->promote == 0) {
+            if (u + 1 < f->unroll) ptxk__matmul_load_fragments(k, f, s, following, 0, &now);
+            if (!f->scalar) ptxk__matmul_multiply(k, f, s, &next);
+            if (!f->scalar) ptxk__matmul_write_sums(k, f, s);
+            if (f->block_factors && (u + 1) % f->promote == 0) {
                 x = ptx_get(k, block);
-                ptxk__matmul_block_factors(k, f, s, mine, x);
+                ptxk__matmul_block_factors(k, f, s, thread_first, x);
                 x = ptx_add(k, x, ptx_u32(1));
                 ptx_set(k, block, x);
             }
@@ -18424,8 +18467,8 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         }
         if (f->split && !f->promote) { /* before s32 sums can overflow */
             x = ptx_sub(k, steps, count);
-            x = ptx_and(k, x, ptx_u32(PTXK__MATMUL_INT / f->depth - 1));
-            p = ptx_setp(k, PTX_EQ, x, ptx_u32(PTXK__MATMUL_INT / f->depth - f->unroll));
+            x = ptx_and(k, x, ptx_u32(PTXK__MATMUL_S32_PRODUCTS / f->depth - 1));
+            p = ptx_setp(k, PTX_EQ, x, ptx_u32(PTXK__MATMUL_S32_PRODUCTS / f->depth - f->unroll));
             ptx_if(k, p);
             ptxk__matmul_promote(k, f, s);
             ptx_end(k);
@@ -18437,7 +18480,7 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
     }
     ptx_end(k);
     if (f->chip >= 80) ptx_cp_async_wait_all(k);
-    if (f->split && !f->blocks) ptxk__matmul_promote(k, f, s);
+    if (f->split && !f->block_factors) ptxk__matmul_promote(k, f, s);
 }
 
 /* -- matmul: the loop along k, by elements: ends of k, and addresses and strides that are not aligned -- */
@@ -18446,10 +18489,10 @@ static void ptxk__matmul_fast_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
 static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
                                       uint32_t side, ptx_val row, ptx_val chunk, ptx_val to, ptx_val at) {
     const ptxk__matmul_side *d = &f->side[side];
-    uint32_t per = 16 / f->bytes, e;
+    uint32_t chunk_elements = 16 / f->bytes, e;
     ptx_val along, across, from, left, p, q, x[16], words[4], wide;
     int64_t step = d->gather ? 0 : (int64_t)f->bytes;
-    across = ptx_mul(k, chunk, ptx_u32(per));
+    across = ptx_mul(k, chunk, ptx_u32(chunk_elements));
     if (d->k_major) {
         along = ptx_add(k, at, across);           /* of k */
         across = ptx_add(k, s->first[side], row); /* of the rows (columns) */
@@ -18467,7 +18510,7 @@ static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk
     wide = ptx_cvt(k, PTX_U64, x[1]);
     wide = ptx_mad_wide(k, x[0], s->ld[side], wide);
     from = ptx_ptr_add(k, s->base[side], wide, f->bytes);
-    for (e = 0; e < per; e++) {
+    for (e = 0; e < chunk_elements; e++) {
         q = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)e));
         q = ptx_and(k, q, p);
         if (f->bytes == 4)
@@ -18496,7 +18539,7 @@ static void ptxk__matmul_gather_chunk(ptx_kernel *k, const ptxk__matmul *f, ptxk
 
 /* Multiplies the elements from `begin` to the end of the block's part of k. */
 static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s,
-                                   const ptx_val mine[2], ptx_val begin) {
+                                   const ptx_val thread_first[2], ptx_val begin) {
     ptxk__matmul_fragments x;
     ptx_var at = ptx_var_new(k, begin);
     ptx_val here, p, i, row, chunk, tile, to, block;
@@ -18510,39 +18553,39 @@ static void ptxk__matmul_slow_loop(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
         ptx_bar_sync(k, ptx_imm(0)); /* the stage has been read */
         for (side = 0; side < 2; side++) {
             const ptxk__matmul_side *d = &f->side[side];
-            i = ptx_for(k, ptx_u32(0), ptx_u32(d->passes * d->times), ptx_u32(1));
+            i = ptx_for(k, ptx_u32(0), ptx_u32(d->passes * d->thread_chunks), ptx_u32(1));
             if (d->k_major) {
-                row = ptx_mad(k, i, ptx_u32(d->pass), s->row[side]);
+                row = ptx_mad(k, i, ptx_u32(d->pass_rows), s->row[side]);
                 chunk = s->chunk[side];
             } else {
                 row = s->row[side];
                 chunk = ptx_mad(k, i, ptx_u32(d->lanes), s->chunk[side]);
             }
-            to = ptxk__matmul_place(k, f, side, row, chunk);
+            to = ptxk__matmul_chunk_offset(k, f, side, row, chunk);
             tile = ptx_ptr_add(k, s->shared, ptx_u32(d->at), 1);
             to = ptx_ptr_add(k, tile, to, 1);
             ptxk__matmul_gather_chunk(k, f, s, side, row, chunk, to, here);
             ptx_end(k);
         }
         ptx_bar_sync(k, ptx_imm(0));
-        if (f->plain) {
-            ptxk__matmul_multiply_plain(k, f, s, 0);
+        if (f->scalar) {
+            ptxk__matmul_multiply_scalar(k, f, s, 0);
         } else {
-            ptxk__matmul_open(k, f, s);
-            ptxk__matmul_load(k, f, s, 0, 0, &x);
+            ptxk__matmul_read_sums(k, f, s);
+            ptxk__matmul_load_fragments(k, f, s, 0, 0, &x);
             ptxk__matmul_multiply(k, f, s, &x);
-            ptxk__matmul_load(k, f, s, 0, 1, &x);
+            ptxk__matmul_load_fragments(k, f, s, 0, 1, &x);
             ptxk__matmul_multiply(k, f, s, &x);
-            ptxk__matmul_close(k, f, s);
+            ptxk__matmul_write_sums(k, f, s);
         }
-        if (f->blocks) {
+        if (f->block_factors) {
             block = ptx_div(k, here, ptx_u32(PTXK__MATMUL_BLOCK));
-            ptxk__matmul_block_factors(k, f, s, mine, block);
+            ptxk__matmul_block_factors(k, f, s, thread_first, block);
         }
         here = ptx_add(k, here, ptx_u32(f->depth));
         ptx_set(k, at, here);
         if (f->split && !f->promote) { /* at multiples of 2^16, and at the end */
-            row = ptx_and(k, here, ptx_u32(PTXK__MATMUL_INT - 1));
+            row = ptx_and(k, here, ptx_u32(PTXK__MATMUL_S32_PRODUCTS - 1));
             p = ptx_setp(k, PTX_LT, row, ptx_u32(f->depth));
             ptx_if(k, p);
             ptxk__matmul_promote(k, f, s);
@@ -18574,7 +18617,7 @@ static ptx_val ptxk__matmul_join(ptx_kernel *k, const ptxk__matmul *f, ptxk__mat
     here = ptx_mul(k, here, ptx_u64(record));
     at = ptx_ptr_add(k, at, here, 1);
     at = ptx_ptr_add(k, at, s->tid, 16);
-    here = ptx_mul_wide(k, s->index, ptx_u32(record));
+    here = ptx_mul_wide(k, s->part_index, ptx_u32(record));
     here = ptx_ptr_add(k, at, here, 1);
     for (i = 0; i < ptxk__matmul_frags(f, 0); i++) {
         for (j = 0; j < 2 * ptxk__matmul_frags(f, 1); j++) {
@@ -18642,8 +18685,8 @@ typedef struct ptxk__matmul_columns {
     ptx_val at;                 /* u32: the first column */
     ptx_val inside[4];          /* predicates: the column exists */
     ptx_val factor[4], bias[4]; /* f32: alpha and the factors that do not depend on the row; the bias */
-    ptx_val rows;               /* the factors of the rows */
-    ptx_val beta, add;          /* add: predicate, beta is not 0 */
+    ptx_val row_factors;        /* the factors of the rows */
+    ptx_val beta, reads_c;      /* reads_c: predicate, beta is not 0 */
     ptx_val c, d, ldc, ldd;     /* of row 0 */
     ptx_val whole;              /* predicate: 4 columns can be accessed at once */
     ptx_val plain;              /* predicate: whole, and C is not read */
@@ -18656,7 +18699,7 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     c->at = at;
     factor = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     c->beta = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    c->add = ptx_setp(k, PTX_NE, c->beta, ptx_f32(0));
+    c->reads_c = ptx_setp(k, PTX_NE, c->beta, ptx_f32(0));
     for (side = 0; side < 2; side++) {
         if (f->side[side].kind != PTXK_FACTORS_TENSOR) continue;
         x = ptxk__matmul_factors(k, f, s, side);
@@ -18686,7 +18729,7 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
         for (e = 0; e < 4; e++)
             c->bias[e] = ptx_ld_if(k, c->inside[e], PTX_F32, ptx_at(x, (int64_t)(4 * e)), ptx_f32(0));
     }
-    if (f->side[0].kind == PTXK_FACTORS_ROW) c->rows = ptxk__matmul_factors(k, f, s, 0);
+    if (f->side[0].kind == PTXK_FACTORS_ROW) c->row_factors = ptxk__matmul_factors(k, f, s, 0);
     c->ldc = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, ldc));
     c->ldd = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, ldd));
     c->c = ptxk__matmul_pointer(k, f, s, offsetof(ptxk_matmul_args, c), offsetof(ptxk_matmul_args, c_stride),
@@ -18702,7 +18745,7 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     y = ptx_cvt(k, PTX_U32, ptx_as(c->c, PTX_U64));
     factor = ptx_mad(k, c->ldc, ptx_u32(f->out_bytes), y);
     y = ptx_or(k, y, factor);
-    y = ptx_selp(k, y, ptx_u32(0), c->add);
+    y = ptx_selp(k, y, ptx_u32(0), c->reads_c);
     x = ptx_or(k, x, y);
     x = ptx_and(k, x, ptx_u32(4 * f->out_bytes - 1));
     x = ptx_uniform(k, x);
@@ -18713,29 +18756,29 @@ static void ptxk__matmul_begin_columns(ptx_kernel *k, const ptxk__matmul *f, con
     c->d = ptx_ptr_add(k, c->d, at, f->out_bytes);
 }
 
-/* Finishes and stores 4 columns of a row, where `there` holds. whole: in one access. to: their address, where
-   C is not read; else NULL. */
+/* Finishes and stores 4 columns of a row, where row_exists holds. whole: in one access. to: their address,
+   where C is not read; else NULL. */
 static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_columns *c,
-                                   ptx_val row, ptx_val there, const ptx_val sum[4], int whole,
+                                   ptx_val row, ptx_val row_exists, const ptx_val sum[4], int whole,
                                    const ptx_val *to) {
     ptx_val x[4], old[4], words[4], p, at = c->c, factor = ptx_f32(1), inside[4];
     uint32_t e;
-    for (e = 0; e < (whole ? 1u : 4u); e++) inside[e] = ptx_and(k, there, c->inside[e]);
+    for (e = 0; e < (whole ? 1u : 4u); e++) inside[e] = ptx_and(k, row_exists, c->inside[e]);
     if (!to) {
         at = ptx_mul_wide(k, row, c->ldc);
         at = ptx_ptr_add(k, c->c, at, f->out_bytes);
     }
     if (whole && !to) {
-        p = ptx_and(k, inside[0], c->add);
+        p = ptx_and(k, inside[0], c->reads_c);
         ptxk__load_f32_if(k, &p, f->out, 4, ptx_at(at, 0), old);
     }
     for (e = 0; e < 4 && !whole; e++) {
-        p = ptx_and(k, inside[e], c->add);
+        p = ptx_and(k, inside[e], c->reads_c);
         ptxk__load_f32_if(k, &p, f->out, 1, ptx_at(at, (int64_t)(e * f->out_bytes)), &old[e]);
     }
     if (f->side[0].kind == PTXK_FACTORS_ROW) {
-        at = ptx_ptr_add(k, c->rows, row, 4);
-        factor = ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(0));
+        at = ptx_ptr_add(k, c->row_factors, row, 4);
+        factor = ptx_ld_if(k, row_exists, PTX_F32, ptx_at(at, 0), ptx_f32(0));
     }
     for (e = 0; e < 4; e++) {
         x[e] = sum[e];
@@ -18765,24 +18808,24 @@ static void ptxk__matmul_store_row(ptx_kernel *k, const ptxk__matmul *f, const p
 }
 
 /* Stores 32 rows of a warp, from row `first` of its part on. from: this thread's place in shared memory;
-   down: its row in the matrix. plain: C is not read, and 4 columns are accessed at once. */
+   thread_row: its row in the matrix. plain: C is not read, and 4 columns are accessed at once. */
 static void ptxk__matmul_store_rows(ptx_kernel *k, const ptxk__matmul *f, const ptxk__matmul_state *s,
-                                    const ptxk__matmul_columns *c, ptx_val from, ptx_val down, uint32_t first,
-                                    int plain) {
+                                    const ptxk__matmul_columns *c, ptx_val from, ptx_val thread_row,
+                                    uint32_t first, int plain) {
     uint32_t pass = 128 / f->side[1].part, unroll = plain ? 4 : 1, u;
     ptx_val i, at, here, to = c->d, x[4], row, p, q;
     i = ptx_for(k, ptx_u32(0), ptx_u32(32), ptx_u32(unroll * pass));
     {
         at = ptx_ptr_add(k, from, i, f->pitch * 4);
-        down = ptx_add(k, down, i);
-        if (first) down = ptx_add(k, down, ptx_u32(first));
+        thread_row = ptx_add(k, thread_row, i);
+        if (first) thread_row = ptx_add(k, thread_row, ptx_u32(first));
         if (plain) {
-            here = ptx_mul_wide(k, down, c->ldd);
+            here = ptx_mul_wide(k, thread_row, c->ldd);
             to = ptx_ptr_add(k, to, here, f->out_bytes);
         }
         for (u = 0; u < unroll; u++) {
             ptx_ld_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)(u * pass * f->pitch * 4)), x);
-            row = u ? ptx_add(k, down, ptx_u32(u * pass)) : down;
+            row = u ? ptx_add(k, thread_row, ptx_u32(u * pass)) : thread_row;
             p = ptx_setp(k, PTX_LT, row, s->limit[0]);
             if (!f->side[0].k_major && f->tile != 64) {
                 q = ptx_setp(k, PTX_GE, row, s->skip[0]);
@@ -18808,11 +18851,11 @@ static void ptxk__matmul_store_rows(ptx_kernel *k, const ptxk__matmul *f, const 
 static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     uint32_t rows = f->side[0].part, columns = f->side[1].part, lanes = columns / 4, first, i, j, h;
     ptxk__matmul_columns c;
-    ptx_val place, to, from, x[2], row, column, at, down;
+    ptx_val place, to, from, x[2], row, column, at, thread_row;
     ptx_bar_sync(k, ptx_imm(0)); /* the stages have been read */
-    down = ptx_div(k, s->warp, ptx_u32(f->across));
-    down = ptx_mad(k, down, ptx_u32(rows), s->first[0]);
-    column = ptx_and(k, s->warp, ptx_u32(f->across - 1));
+    thread_row = ptx_div(k, s->warp, ptx_u32(f->column_warps));
+    thread_row = ptx_mad(k, thread_row, ptx_u32(rows), s->first[0]);
+    column = ptx_and(k, s->warp, ptx_u32(f->column_warps - 1));
     column = ptx_mad(k, column, ptx_u32(columns), s->first[1]);
     at = ptx_and(k, s->lane, ptx_u32(lanes - 1));
     column = ptx_mad(k, at, ptx_u32(4), column);
@@ -18821,7 +18864,7 @@ static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
     from = ptx_ptr_add(k, place, at, 16);
     row = ptx_div(k, s->lane, ptx_u32(lanes));
     from = ptx_ptr_add(k, from, row, f->pitch * 4);
-    down = ptx_add(k, down, row);
+    thread_row = ptx_add(k, thread_row, row);
     row = ptx_shr(k, s->lane, ptx_u32(2));
     to = ptx_ptr_add(k, place, row, f->pitch * 4);
     row = ptx_and(k, s->lane, ptx_u32(3));
@@ -18840,9 +18883,9 @@ static void ptxk__matmul_store(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmu
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         ptx_if(k, c.plain);
-        ptxk__matmul_store_rows(k, f, s, &c, from, down, first, 1);
+        ptxk__matmul_store_rows(k, f, s, &c, from, thread_row, first, 1);
         ptx_else(k);
-        ptxk__matmul_store_rows(k, f, s, &c, from, down, first, 0);
+        ptxk__matmul_store_rows(k, f, s, &c, from, thread_row, first, 0);
         ptx_end(k);
     }
 }
@@ -18863,7 +18906,7 @@ static void ptxk__matmul_take_problem(ptx_kernel *k, const ptxk__matmul *f, ptxk
     }
     n = ptxk__arg_u32(k, s->problem, offsetof(ptxk_matmul_args, k));
     n = ptx_uniform(k, n);
-    s->count = ptxk_div_up(k, n, ptx_u32(PTXK__MATMUL_BLOCK));
+    s->k_blocks = ptxk_div_up(k, n, ptx_u32(PTXK__MATMUL_BLOCK));
     alpha = ptx_ld(k, PTX_F32, ptx_at(s->args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     p = ptx_setp(k, PTX_EQ, alpha, ptx_f32(0));
     s->end = ptx_selp(k, ptx_u32(0), n, p);
@@ -18875,12 +18918,12 @@ static void ptxk__matmul_take_part(ptx_kernel *k, const ptxk__matmul *f, ptxk__m
     ptx_val steps, x;
     steps = ptxk_div_up(k, s->end, ptx_u32(f->depth));
     steps = ptxk_div_up(k, steps, s->parts);
-    if (f->blocks) {
+    if (f->block_factors) {
         steps = ptx_add(k, steps, ptx_u32(1));
         steps = ptx_and(k, steps, ptx_u32(0xfffffffeu));
     }
     steps = ptx_mul(k, steps, ptx_u32(f->depth));
-    x = ptx_mul(k, s->index, steps);
+    x = ptx_mul(k, s->part_index, steps);
     s->begin = ptx_min(k, x, s->end);
     x = ptx_add(k, s->begin, steps);
     s->end = ptx_min(k, x, s->end);
@@ -18939,36 +18982,37 @@ static ptx_val ptxk__matmul_fast_steps(ptx_kernel *k, const ptxk__matmul *f, ptx
     bits = ptx_and(k, bits, ptx_u32(15));
     p = ptx_setp(k, PTX_EQ, bits, ptx_u32(0));
     steps = ptx_sub(k, s->end, s->begin);
-    steps = ptx_div(k, steps, ptx_u32(f->depth * (f->blocks ? 2 : 1)));
-    if (f->blocks) steps = ptx_mul(k, steps, ptx_u32(2));
+    steps = ptx_div(k, steps, ptx_u32(f->depth * (f->block_factors ? 2 : 1)));
+    if (f->block_factors) steps = ptx_mul(k, steps, ptx_u32(2));
     steps = ptx_selp(k, steps, ptx_u32(0), p);
     return ptx_uniform(k, steps);
 }
 
-static void ptxk__matmul_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
-    ptx_val steps, p, x, mine[2];
+static void ptxk__matmul_compute_sums(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val steps, p, x, thread_first[2];
     uint32_t i, j, e, side;
     PTXK__MATMUL_EACH(f, i, j, e) {
         ptx_set(k, s->sum[i][j][e], ptx_f32(0));
         if (f->split) ptx_set(k, s->part[i][j][e], ptxk__matmul_zero(f));
     }
-    for (side = 0; side < 2 && f->blocks; side++) {
-        x = side ? ptx_and(k, s->warp, ptx_u32(f->across - 1)) : ptx_div(k, s->warp, ptx_u32(f->across));
+    for (side = 0; side < 2 && f->block_factors; side++) {
+        x = side ? ptx_and(k, s->warp, ptx_u32(f->column_warps - 1))
+                 : ptx_div(k, s->warp, ptx_u32(f->column_warps));
         x = ptx_mad(k, x, ptx_u32(f->side[side].part), s->first[side]);
-        mine[side] = side ? ptx_and(k, s->lane, ptx_u32(3)) : ptx_shr(k, s->lane, ptx_u32(2));
-        mine[side] = ptx_mad(k, mine[side], ptx_u32(1 + side), x);
+        thread_first[side] = side ? ptx_and(k, s->lane, ptx_u32(3)) : ptx_shr(k, s->lane, ptx_u32(2));
+        thread_first[side] = ptx_mad(k, thread_first[side], ptx_u32(1 + side), x);
     }
     if (f->side[0].gather || f->side[1].gather) {
-        ptxk__matmul_slow_loop(k, f, s, mine, s->begin);
+        ptxk__matmul_slow_loop(k, f, s, thread_first, s->begin);
         return;
     }
     steps = ptxk__matmul_fast_steps(k, f, s);
     p = ptx_setp(k, PTX_NE, steps, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__matmul_fast_loop(k, f, s, mine, steps);
+    ptxk__matmul_fast_loop(k, f, s, thread_first, steps);
     ptx_end(k);
     x = ptx_mad(k, steps, ptx_u32(f->depth), s->begin);
-    ptxk__matmul_slow_loop(k, f, s, mine, x);
+    ptxk__matmul_slow_loop(k, f, s, thread_first, x);
 }
 
 /* Loads the product's rows and columns; returns the number of its tiles. */
@@ -18984,11 +19028,11 @@ static ptx_val ptxk__matmul_count_tiles(ptx_kernel *k, const ptxk__matmul *f, pt
 }
 
 /* Computes one tile, or one part of it along k. Blocks of whole tiles come first. */
-static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
-    ptx_val tile = ptx_ctaid_x(k), each, whole, divided, left, x, y, p;
-    each = ptxk__matmul_count_tiles(k, f, s);
+static void ptxk__matmul_compute_tile(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+    ptx_val tile = ptx_ctaid_x(k), product_tiles, whole, divided, divided_index, x, y, p;
+    product_tiles = ptxk__matmul_count_tiles(k, f, s);
     x = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, batch));
-    x = ptx_mul(k, each, x);
+    x = ptx_mul(k, product_tiles, x);
     y = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, sm_count));
     divided = ptx_rem(k, x, y);
     whole = ptx_sub(k, x, divided);
@@ -18999,23 +19043,23 @@ static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
     p = ptx_setp(k, PTX_GE, tile, whole);
     s->parts = ptx_selp(k, s->parts, ptx_u32(1), p);
     x = ptx_sub(k, tile, whole);
-    left = ptx_div(k, x, s->parts);
-    y = ptx_mul(k, left, s->parts);
+    divided_index = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, divided_index, s->parts);
     x = ptx_sub(k, x, y);
-    s->index = ptx_selp(k, x, ptx_u32(0), p);
-    x = ptx_add(k, whole, left);
+    s->part_index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, whole, divided_index);
     tile = ptx_selp(k, x, tile, p);
-    s->batch = ptx_div(k, tile, each);
-    y = ptx_mul(k, s->batch, each);
+    s->batch = ptx_div(k, tile, product_tiles);
+    y = ptx_mul(k, s->batch, product_tiles);
     y = ptx_sub(k, tile, y);
     ptxk__matmul_take_problem(k, f, s);
     ptxk__matmul_take_part(k, f, s);
     ptxk__matmul_locate(k, f, s, y);
-    ptxk__matmul_sums(k, f, s);
+    ptxk__matmul_compute_sums(k, f, s);
     p = ptx_setp(k, PTX_GT, s->parts, ptx_u32(1));
     ptx_if(k, p);
     {
-        p = ptxk__matmul_join(k, f, s, left, divided);
+        p = ptxk__matmul_join(k, f, s, divided_index, divided);
         ptx_guard(k, ptx_inv(p));
         ptx_ret(k);
     }
@@ -19024,7 +19068,7 @@ static void ptxk__matmul_one(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_
 }
 
 /* GROUPED: numbers the tiles of all groups consecutively. A block takes every nctaid.x-th, in one walk. */
-static void ptxk__matmul_walk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
+static void ptxk__matmul_compute_groups(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul_state *s) {
     ptx_val list = ptxk__arg_ptr(k, s->args, offsetof(ptxk_matmul_args, groups)), count, tiles, x, y, p;
     ptx_var tile, group, before; /* before: tiles of the groups before this one */
     count = ptxk__arg_u32(k, s->args, offsetof(ptxk_matmul_args, batch));
@@ -19062,7 +19106,7 @@ static void ptxk__matmul_walk(ptx_kernel *k, const ptxk__matmul *f, ptxk__matmul
         x = ptx_sub(k, x, y);
         ptxk__matmul_locate(k, f, s, x);
         ptx_bar_sync(k, ptx_imm(0)); /* the results of the tile before have left shared memory */
-        ptxk__matmul_sums(k, f, s);
+        ptxk__matmul_compute_sums(k, f, s);
         ptxk__matmul_store(k, f, s);
         x = ptx_get(k, tile);
         y = ptx_nctaid_x(k);
@@ -19082,22 +19126,22 @@ static void ptxk__matmul_emit(ptx_module *m, const char *site, const ptxk__matmu
     s.tid = ptx_tid_x(k);
     s.lane = ptx_and(k, s.tid, ptx_u32(31));
     s.warp = ptx_shr(k, s.tid, ptx_u32(5));
-    for (i = 0; i < 2; i++) ptxk__matmul_places(k, f, &s, i);
+    for (i = 0; i < 2; i++) ptxk__matmul_init_addresses(k, f, &s, i);
     PTXK__MATMUL_EACH(f, i, j, e) {
         s.sum[i][j][e] = ptx_var_new(k, ptx_f32(0));
         if (f->split) s.part[i][j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
     }
     if (f->grouped)
-        ptxk__matmul_walk(k, f, &s);
+        ptxk__matmul_compute_groups(k, f, &s);
     else
-        ptxk__matmul_one(k, f, &s);
+        ptxk__matmul_compute_tile(k, f, &s);
     ptx_ret(k);
 }
 
 /* -- matmul: warpgroups, code -- */
 
 /* The state of a thread, and of its unit of work. */
-typedef struct ptxk__dense_state {
+typedef struct ptxk__tma_state {
     ptxk__matmul_state m;               /* args, problem, batch, limits: what the code of results shares */
     ptx_val maps[4];                    /* of A, B, C, D */
     ptx_val thread, group, lane, warp;  /* of its warpgroup, which is `group` */
@@ -19105,17 +19149,17 @@ typedef struct ptxk__dense_state {
     ptx_val flag;                       /* a word for each consumer group */
     ptx_val rank, cluster;              /* this block's rank in the cluster; blocks of it */
     ptx_val rows, columns;              /* of a product: rows of clusters' tiles, columns of tiles */
-    ptx_val each;                       /* cluster tiles of a product */
+    ptx_val product_tiles;              /* cluster tiles of a product */
     ptx_val whole, divided, parts, units, steps;
-    ptx_var phases;                     /* bit i: parity of stage i; units begin with stage 0 */
-    ptx_val first[2], begin, end, left; /* of the unit; left: its index among the divided ones */
-    ptx_val index;
-    ptx_var sum[2][32][4];    /* of each block of 64 rows and 8 columns */
-    ptx_var part[16][4];      /* with split: of a stage */
-    ptx_var writes, fetched;  /* u32: 1 where the group writes results; parity of boxes of C */
-    ptx_val hands_back, back; /* predicate: the thread hands stages back; empty[0] to arrive at */
-    ptx_val matrix[2];        /* lower halves of descriptors: the group's A and B in stage 0 */
-} ptxk__dense_state;
+    ptx_var phases;                              /* bit i: parity of stage i; units begin with stage 0 */
+    ptx_val first[2], begin, end, divided_index; /* of the unit; divided_index: among the divided ones */
+    ptx_val part_index;
+    ptx_var sum[2][32][4];      /* of each block of 64 rows and 8 columns */
+    ptx_var part[16][4];        /* with split: of a stage */
+    ptx_var writes, c_parity;   /* u32: 1 where the group writes results; parity of boxes of C */
+    ptx_val releases, empty_at; /* predicate: the thread releases stages; empty[0], to arrive at */
+    ptx_val descriptor[2];      /* lower halves of descriptors: the group's A and B in stage 0 */
+} ptxk__tma_state;
 
 static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) {
     ptx_val p;
@@ -19126,32 +19170,32 @@ static void ptxk__mbarrier_wait(ptx_kernel *k, ptx_val barrier, ptx_val parity) 
 }
 
 /* The parity of the next phase of a stage: bit `stage` of s->phases. */
-static ptx_val ptxk__dense_parity(ptx_kernel *k, const ptxk__dense_state *s, ptx_val stage) {
+static ptx_val ptxk__tma_parity(ptx_kernel *k, const ptxk__tma_state *s, ptx_val stage) {
     ptx_val x = ptx_get(k, s->phases);
     x = ptx_shr(k, x, stage);
     x = ptx_and(k, x, ptx_u32(1));
     return ptx_as(x, PTX_U32);
 }
 
-static void ptxk__dense_turn_phase(ptx_kernel *k, ptxk__dense_state *s, ptx_val bits) {
+static void ptxk__tma_flip_phases(ptx_kernel *k, ptxk__tma_state *s, ptx_val bits) {
     ptx_val x = ptx_get(k, s->phases);
     x = ptx_xor(k, x, bits);
     ptx_set(k, s->phases, ptx_as(x, PTX_U32));
 }
 
-/* Computes the numbers of units as ptxk__dense_count does. */
-static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+/* Computes the numbers of units as ptxk__tma_count_units does. */
+static void ptxk__tma_compute_units(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
     ptx_val x, y, p, total, workers;
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, m));
     s->m.limit[0] = ptx_uniform(k, x);
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, n));
     s->m.limit[1] = ptx_uniform(k, x);
-    x = ptxk_div_up(k, s->m.limit[0], ptx_u32(PTXK__DENSE_ROWS));
+    x = ptxk_div_up(k, s->m.limit[0], ptx_u32(PTXK__TMA_ROWS));
     s->rows = ptxk_div_up(k, x, s->cluster);
     s->columns = ptxk_div_up(k, s->m.limit[1], ptx_u32(d->columns));
-    s->each = ptx_mul(k, s->rows, s->columns);
+    s->product_tiles = ptx_mul(k, s->rows, s->columns);
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, batch));
-    total = ptx_mul(k, s->each, x);
+    total = ptx_mul(k, s->product_tiles, x);
     x = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, sm_count));
     workers = ptx_div(k, x, s->cluster);
     s->divided = ptx_rem(k, total, workers);
@@ -19160,9 +19204,9 @@ static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__d
     s->steps = ptxk_div_up(k, x, ptx_u32(d->depth));
     x = ptx_max(k, s->divided, ptx_u32(1));
     y = ptx_div(k, workers, x);
-    y = ptx_min(k, y, ptx_u32(PTXK__DENSE_PARTS));
+    y = ptx_min(k, y, ptx_u32(PTXK__TMA_PARTS));
     x = ptx_div(k, s->steps, ptx_u32(3)); /* integer square root, at least 1 */
-    x = ptx_min(k, x, ptx_u32(PTXK__DENSE_PARTS * PTXK__DENSE_PARTS));
+    x = ptx_min(k, x, ptx_u32(PTXK__TMA_PARTS * PTXK__TMA_PARTS));
     x = ptx_cvt(k, PTX_F32, x);
     x = ptx_op1_(k, PTX__AT, PTX_SQRT, PTX_RN, x);
     x = ptx_cvt(k, PTX_U32, x);
@@ -19179,53 +19223,53 @@ static void ptxk__dense_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__d
 
 /* Sets a unit's tile and its steps along k. Consecutive units are in a band of rows of tiles, column after
    column. */
-static void ptxk__dense_take(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val unit) {
-    ptx_val p, x, y, band, high, tile;
+static void ptxk__tma_locate_unit(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s, ptx_val unit) {
+    ptx_val p, x, y, band, height, tile;
     p = ptx_setp(k, PTX_GE, unit, s->whole);
     x = ptx_sub(k, unit, s->whole);
-    s->left = ptx_div(k, x, s->parts);
-    y = ptx_mul(k, s->left, s->parts);
+    s->divided_index = ptx_div(k, x, s->parts);
+    y = ptx_mul(k, s->divided_index, s->parts);
     x = ptx_sub(k, x, y);
-    s->index = ptx_selp(k, x, ptx_u32(0), p);
-    x = ptx_add(k, s->whole, s->left);
+    s->part_index = ptx_selp(k, x, ptx_u32(0), p);
+    x = ptx_add(k, s->whole, s->divided_index);
     tile = ptx_selp(k, x, unit, p);
     x = ptxk_div_up(k, s->steps, s->parts);
-    y = ptx_mul(k, s->index, x);
+    y = ptx_mul(k, s->part_index, x);
     s->begin = y;
     y = ptx_add(k, y, x);
     y = ptx_min(k, y, s->steps);
     s->end = ptx_selp(k, y, s->steps, p);
     s->m.parts = ptx_selp(k, s->parts, ptx_u32(1), p);
-    s->m.batch = ptx_div(k, tile, s->each);
-    y = ptx_mul(k, s->m.batch, s->each);
+    s->m.batch = ptx_div(k, tile, s->product_tiles);
+    y = ptx_mul(k, s->m.batch, s->product_tiles);
     tile = ptx_sub(k, tile, y);
-    high = ptx_div(k, ptx_u32(PTXK__DENSE_BAND), s->cluster);
-    x = ptx_mul(k, s->columns, high);
+    height = ptx_div(k, ptx_u32(PTXK__TMA_BAND), s->cluster);
+    x = ptx_mul(k, s->columns, height);
     band = ptx_div(k, tile, x);
     y = ptx_mul(k, band, x);
     tile = ptx_sub(k, tile, y);
-    band = ptx_mul(k, band, high);
+    band = ptx_mul(k, band, height);
     x = ptx_sub(k, s->rows, band);
-    high = ptx_min(k, x, high);
-    x = ptx_div(k, tile, high);
-    y = ptx_mul(k, x, high);
+    height = ptx_min(k, x, height);
+    x = ptx_div(k, tile, height);
+    y = ptx_mul(k, x, height);
     y = ptx_sub(k, tile, y);
     y = ptx_add(k, band, y);
     y = ptx_mad(k, y, s->cluster, s->rank);
-    s->first[0] = ptx_mul(k, y, ptx_u32(PTXK__DENSE_ROWS));
+    s->first[0] = ptx_mul(k, y, ptx_u32(PTXK__TMA_ROWS));
     s->first[1] = ptx_mul(k, x, ptx_u32(d->columns));
 }
 
 /* The index in a map's batch dimension; 0 where all products share the matrix. */
-static ptx_val ptxk__dense_batch(ptx_kernel *k, const ptxk__dense_state *s, size_t stride) {
+static ptx_val ptxk__tma_batch_index(ptx_kernel *k, const ptxk__tma_state *s, size_t stride) {
     ptx_val x = ptx_ld(k, PTX_U64, ptx_at(s->m.args, (int64_t)stride)), p;
     p = ptx_setp(k, PTX_NE, x, ptx_u64(0));
     return ptx_selp(k, s->m.batch, ptx_u32(0), p);
 }
 
 /* Copies a box by a map to shared memory of the blocks of `mask`. */
-static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, ptx_val y, ptx_val z,
-                             ptx_val barrier, const ptx_val *mask) {
+static void ptxk__tma_copy_box(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, ptx_val y, ptx_val z,
+                               ptx_val barrier, const ptx_val *mask) {
     ptx_val o[7];
     o[0] = to, o[1] = map, o[2] = x, o[3] = y, o[4] = z, o[5] = barrier;
     if (mask) o[6] = *mask;
@@ -19233,7 +19277,7 @@ static void ptxk__dense_copy(ptx_kernel *k, ptx_val to, ptx_val map, ptx_val x, 
 }
 
 /* The copying thread: copies all steps of all units of its cluster. */
-static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+static void ptxk__warpgroup_produce(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
     const ptxk__matmul *f = d->f;
     ptx_var unit, step;
     ptx_val x, y, p, at, barrier, along, z[2], mask, half, stage, base;
@@ -19247,9 +19291,9 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         x = ptx_get(k, unit);
         p = ptx_setp(k, PTX_LT, x, s->units);
         ptx_while(k, p);
-        ptxk__dense_take(k, d, s, x);
-        z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
-        z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+        ptxk__tma_locate_unit(k, d, s, x);
+        z[0] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, a_stride));
+        z[1] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, b_stride));
         step = ptx_var_new(k, s->begin);
         ptx_loop(k);
         {
@@ -19259,17 +19303,17 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
             along = ptx_mul(k, x, ptx_u32(d->depth));
             stage = ptx_sub(k, x, s->begin);
             stage = ptx_rem(k, stage, ptx_u32(d->stages));
-            y = ptxk__dense_parity(k, s, stage);
+            y = ptxk__tma_parity(k, s, stage);
             y = ptx_xor(k, y, ptx_u32(1));
             barrier = ptx_ptr_add(k, s->empty, stage, 8);
             ptxk__mbarrier_wait(k, barrier, ptx_as(y, PTX_U32));
             y = ptx_shl(k, ptx_u32(1), stage);
-            ptxk__dense_turn_phase(k, s, y);
+            ptxk__tma_flip_phases(k, s, y);
             barrier = ptx_ptr_add(k, s->full, stage, 8);
             ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(d->stage_bytes));
             base = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
             for (side = 0; side < 2; side++) {
-                uint32_t span = side ? d->columns / 2 : PTXK__DENSE_ROWS, bytes = span * 128;
+                uint32_t span = side ? d->columns / 2 : PTXK__TMA_ROWS, bytes = span * 128;
                 ptx_var which;
                 at = base;
                 half = s->first[side];
@@ -19283,13 +19327,13 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
                     half = ptx_mad(k, y, ptx_u32(span), half);
                 }
                 if (f->side[side].k_major) {
-                    ptxk__dense_copy(k, at, s->maps[side], along, half, z[side], barrier,
-                                     side ? &mask : NULL);
+                    ptxk__tma_copy_box(k, at, s->maps[side], along, half, z[side], barrier,
+                                       side ? &mask : NULL);
                 } else {
                     for (i = 0; i < span / 64; i++) {
                         y = i ? ptx_add(k, half, ptx_u32(64 * i)) : half;
-                        ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * PTXK__DENSE_BOX)), s->maps[side], y,
-                                         along, z[side], barrier, side ? &mask : NULL);
+                        ptxk__tma_copy_box(k, ptx_off(at, (int64_t)(i * PTXK__WARPGROUP_BOX)), s->maps[side],
+                                           y, along, z[side], barrier, side ? &mask : NULL);
                     }
                 }
                 if (side) {
@@ -19314,12 +19358,12 @@ static void ptxk__dense_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
 /* The upper half of a matrix descriptor: 1024 bytes from 8 rows to the next, swizzled by 128 bytes. The lower
    half has the address and, of matrices with k across, the offset from 64 of m or n to the next, in 16 bytes.
    */
-#define PTXK__DENSE_DESCRIPTOR 0x40000040u
-#define PTXK__DENSE_LEADING(f, side) ((f)->side[side].k_major ? 1u << 16 : PTXK__DENSE_BOX / 16 << 16)
+#define PTXK__WARPGROUP_DESCRIPTOR 0x40000040u
+#define PTXK__WARPGROUP_LEADING(f, side) ((f)->side[side].k_major ? 1u << 16 : PTXK__WARPGROUP_BOX / 16 << 16)
 
 /* Adds the products of a stage to the sums. more: whether the sums hold something. */
-static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, uint32_t stage,
-                                 ptx_val more, ptx_val always) {
+static void ptxk__warpgroup_multiply(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s, uint32_t stage,
+                                     ptx_val more, ptx_val always) {
     const ptxk__matmul *f = d->f;
     ptx_op_id op = f->type[0] == PTX_S8 ? PTX_WGMMA_S32 : PTX_WGMMA_F32;
     ptx_val x[2], o[7];
@@ -19327,12 +19371,12 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
     ptx_op0(k, PTX_WGMMA_FENCE,
             0);               /* products of one shape need none, but ptxas inserts one */
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or 16 rows of 128 bytes */
-        for (h = 0; h < d->heights; h++) {
+        for (h = 0; h < d->row_blocks; h++) {
             for (side = 0; side < 2; side++) {
                 uint32_t along = stage * d->stage_bytes / 16 + i * (f->side[side].k_major ? 2 : 128)
-                                 + (side ? 0 : h * PTXK__DENSE_BOX / 16);
-                x[0] = along ? ptx_add(k, s->matrix[side], ptx_u32(along)) : s->matrix[side];
-                x[1] = ptx_u32(PTXK__DENSE_DESCRIPTOR);
+                                 + (side ? 0 : h * PTXK__WARPGROUP_BOX / 16);
+                x[0] = along ? ptx_add(k, s->descriptor[side], ptx_u32(along)) : s->descriptor[side];
+                x[1] = ptx_u32(PTXK__WARPGROUP_DESCRIPTOR);
                 o[side] = ptx_pack(k, PTX_B64, 2, x);
                 o[side] = ptx_as(o[side], PTX_U64);
                 o[5 + side] = ptx_imm(!f->side[side].k_major);
@@ -19347,25 +19391,26 @@ static void ptxk__dense_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__dens
 }
 
 /* A barrier of the threads of this consumer group. */
-static void ptxk__dense_meet(ptx_kernel *k, const ptxk__dense_state *s) {
+static void ptxk__warpgroup_barrier(ptx_kernel *k, const ptxk__tma_state *s) {
     ptx_val x = ptx_add(k, s->group, ptx_u32(1));
     ptx_op2(k, PTX_BAR_SYNC, 0, x, ptx_imm(128));
 }
 
-/* Hands a stage back to the copying threads of the cluster: thread i to block i. back: its mbarrier. */
-static void ptxk__dense_hand_back(ptx_kernel *k, const ptxk__dense_state *s, ptx_val back, const ptx_val *p) {
-    ptx_val both = p ? ptx_and(k, *p, s->hands_back) : s->hands_back;
-    ptx_guard(k, both);
-    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, back);
+/* Releases a stage to the copying threads of the cluster: thread i to block i. barrier: its mbarrier. */
+static void ptxk__warpgroup_release_stage(ptx_kernel *k, const ptxk__tma_state *s, ptx_val barrier,
+                                          const ptx_val *p) {
+    ptx_val releases = p ? ptx_and(k, *p, s->releases) : s->releases;
+    ptx_guard(k, releases);
+    ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
 }
 
 /* With split: computes the sums of a unit. While one group adds the sums of a stage, the other multiplies. */
-static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
-                                   ptx_val always) {
+static void ptxk__warpgroup_compute_split_sums(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s,
+                                               ptx_val always) {
     const ptxk__matmul *f = d->f;
-    const int own[2] = {f->side[0].kind >= PTXK_FACTORS_BLOCK, f->side[1].kind >= PTXK_FACTORS_BLOCK};
+    const int has_factors[2] = {f->side[0].kind >= PTXK_FACTORS_BLOCK, f->side[1].kind >= PTXK_FACTORS_BLOCK};
     ptx_var step = ptx_var_new(k, s->begin);
-    ptx_val x, y, p, never, at[2], count, hop[3], first[2], factor[2][32], sum, one;
+    ptx_val x, y, p, never, at[2], count, stride[3], first[2], factor[2][32], sum, one;
     uint32_t u, j, e, side, rows[2], i;
     never = ptx_setp(k, PTX_LT, s->units, ptx_u32(0));
     for (j = 0; j < d->columns / 8; j++)
@@ -19374,9 +19419,9 @@ static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__de
     rows[1] = f->side[1].kind == PTXK_FACTORS_BLOCK ? d->columns / 4 : 1;
     count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
     count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
-    for (i = 0; i < 3; i++) hop[i] = ptx_mul_wide(k, count, ptx_u32(i == 0 ? 32 : i == 1 ? 4 : 28));
+    for (i = 0; i < 3; i++) stride[i] = ptx_mul_wide(k, count, ptx_u32(i == 0 ? 32 : i == 1 ? 4 : 28));
     for (side = 0; side < 2; side++) {
-        if (!own[side]) continue;
+        if (!has_factors[side]) continue;
         at[side] = ptxk__matmul_factors(k, f, &s->m, side);
         if (f->side[side].kind == PTXK_FACTORS_SQUARE) {
             x = ptx_div(k, s->first[side], ptx_u32(PTXK__MATMUL_BLOCK));
@@ -19399,7 +19444,7 @@ static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__de
         p = ptx_setp(k, PTX_LT, x, s->end);
         ptx_while(k, p);
         for (side = 0; side < 2; side++) {
-            if (!own[side]) continue;
+            if (!has_factors[side]) continue;
             one = ptx_ptr_add(k, at[side], x, 4);
             for (i = 0; i < rows[side]; i++) {
                 uint32_t row = side ? i / 2 * 8 + i % 2 : 8 * i;
@@ -19410,42 +19455,44 @@ static void ptxk__dense_split_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__de
                 p = ptx_setp(k, PTX_LT, y,
                              s->m.limit[side]); /* a cluster may have a tile past the last row */
                 factor[side][i] = ptx_ld_if(k, p, PTX_F32, ptx_at(one, 0), ptx_f32(0));
-                if (i + 1 < rows[side]) one = ptx_ptr_add(k, one, hop[side + i % 2], 1);
+                if (i + 1 < rows[side]) one = ptx_ptr_add(k, one, stride[side + i % 2], 1);
             }
         }
-        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        y = ptxk__tma_parity(k, s, ptx_u32(u));
         ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
-        ptxk__dense_multiply(k, d, s, u, never, always);
+        ptxk__warpgroup_multiply(k, d, s, u, never, always);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(0));
-        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * u)), NULL);
+        ptxk__warpgroup_release_stage(k, s, ptx_off(s->empty_at, (int64_t)(8 * u)), NULL);
         for (j = 0; j < d->columns / 8; j++) {
             for (e = 0; e < 4; e++) {
                 y = ptx_get(k, s->part[j][e]);
                 if (f->type[0] == PTX_S8) y = ptx_cvt(k, PTX_F32, y);
                 sum = ptx_get(k, s->sum[0][j][e]);
-                if (own[0]) one = factor[0][rows[0] > 1 ? e / 2 : 0];
-                if (own[1]) {
+                if (has_factors[0]) one = factor[0][rows[0] > 1 ? e / 2 : 0];
+                if (has_factors[1]) {
                     p = factor[1][rows[1] > 1 ? 2 * j + e % 2 : 0];
-                    one = own[0] ? ptx_op2(k, PTX_MUL, PTX_RN, one, p) : p;
+                    one = has_factors[0] ? ptx_op2(k, PTX_MUL, PTX_RN, one, p) : p;
                 }
-                sum = own[0] || own[1] ? ptx_fma(k, y, one, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, y);
+                sum = has_factors[0] || has_factors[1] ? ptx_fma(k, y, one, sum)
+                                                       : ptx_op2(k, PTX_ADD, PTX_RN, sum, y);
                 ptx_set(k, s->sum[0][j][e], sum);
             }
         }
         x = ptx_add(k, x, ptx_u32(1));
         ptx_set(k, step, x);
     }
-    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1));
+    ptxk__tma_flip_phases(k, s, ptx_u32((1u << d->stages) - 1));
     ptx_end(k);
     x = ptx_sub(k, s->end, s->begin);
     x = ptx_rem(k, x, ptx_u32(d->stages));
     x = ptx_shl(k, ptx_u32(1), x);
     x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
-    ptxk__dense_turn_phase(k, s, x);
+    ptxk__tma_flip_phases(k, s, x);
 }
 
 /* Computes the sums of a unit. The products of a stage run while the next one is waited for. */
-static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_val always) {
+static void ptxk__warpgroup_compute_sums(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s,
+                                         ptx_val always) {
     ptx_var step = ptx_var_new(k, s->begin);
     ptx_val x, y, p, more;
     uint32_t u;
@@ -19455,16 +19502,16 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
         p = ptx_setp(k, PTX_LT, x, s->end);
         ptx_while(k, p);
         more = u ? always : ptx_setp(k, PTX_NE, x, s->begin);
-        y = ptxk__dense_parity(k, s, ptx_u32(u));
+        y = ptxk__tma_parity(k, s, ptx_u32(u));
         ptxk__mbarrier_wait(k, ptx_off(s->full, (int64_t)(8 * u)), y);
-        ptxk__dense_multiply(k, d, s, u, more, always);
+        ptxk__warpgroup_multiply(k, d, s, u, more, always);
         ptx_op1(k, PTX_WGMMA_WAIT_GROUP, 0, ptx_imm(1)); /* the products of the stage before are done */
-        ptxk__dense_hand_back(k, s, ptx_off(s->back, (int64_t)(8 * (u ? u - 1 : d->stages - 1))),
-                              u ? NULL : &more);
+        ptxk__warpgroup_release_stage(k, s, ptx_off(s->empty_at, (int64_t)(8 * (u ? u - 1 : d->stages - 1))),
+                                      u ? NULL : &more);
         x = ptx_add(k, x, ptx_u32(1));
         ptx_set(k, step, x);
     }
-    ptxk__dense_turn_phase(k, s, ptx_u32((1u << d->stages) - 1)); /* of all stages, after a whole round */
+    ptxk__tma_flip_phases(k, s, ptx_u32((1u << d->stages) - 1)); /* of all stages, after a whole round */
     ptx_end(k);
     if (d->alternate) {
         x = ptx_xor(k, s->group, ptx_u32(1));
@@ -19479,42 +19526,42 @@ static void ptxk__dense_sums(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_st
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
     y = ptx_sub(k, x, ptx_u32(1));
     y = ptx_rem(k, y, ptx_u32(d->stages));
-    y = ptx_ptr_add(k, s->back, y, 8);
-    ptxk__dense_hand_back(k, s, y, &p);
+    y = ptx_ptr_add(k, s->empty_at, y, 8);
+    ptxk__warpgroup_release_stage(k, s, y, &p);
     x = ptx_rem(k, x, ptx_u32(d->stages)); /* stages of the last round */
     x = ptx_shl(k, ptx_u32(1), x);
     x = ptx_sub(k, ptx_as(x, PTX_U32), ptx_u32(1));
-    ptxk__dense_turn_phase(k, s, x);
+    ptxk__tma_flip_phases(k, s, x);
 }
 
-#define PTXK__DENSE_EACH(d, h, j, e)                                                                         \
-    for (h = 0; h < (d)->heights; h++)                                                                       \
+#define PTXK__WARPGROUP_EACH(d, h, j, e)                                                                     \
+    for (h = 0; h < (d)->row_blocks; h++)                                                                    \
         for (j = 0; j < (d)->columns / 8; j++)                                                               \
             for (e = 0; e < 4; e++)
 
-static ptx_val ptxk__dense_zero(const ptxk__dense *d) {
+static ptx_val ptxk__warpgroup_zero(const ptxk__tma *d) {
     return d->split ? ptx_f32(0) : ptxk__matmul_zero(d->f);
 }
 
 /* A sum as f32. s8 without split: the integer register holds the bits of the f32 number. */
-static ptx_val ptxk__dense_get(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
-                               uint32_t j, uint32_t e) {
+static ptx_val ptxk__warpgroup_get_sum(ptx_kernel *k, const ptxk__tma *d, const ptxk__tma_state *s,
+                                       uint32_t h, uint32_t j, uint32_t e) {
     ptx_val x = ptx_get(k, s->sum[h][j][e]);
     return d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_F32) : x;
 }
 
-static void ptxk__dense_set(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s, uint32_t h,
-                            uint32_t j, uint32_t e, ptx_val x) {
+static void ptxk__warpgroup_set_sum(ptx_kernel *k, const ptxk__tma *d, const ptxk__tma_state *s, uint32_t h,
+                                    uint32_t j, uint32_t e, ptx_val x) {
     ptx_set(k, s->sum[h][j][e], d->f->type[0] == PTX_S8 && !d->split ? ptx_as(x, PTX_S32) : x);
 }
 
 /* Stores the sums of this part. In the consumer group that finishes the tile last, adds those of all parts,
    in their order. Returns whether this is that group. */
-static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
-    uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->heights * 64 * d->columns * 4;
+static ptx_val ptxk__warpgroup_join(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
+    uint32_t h, j, e, groups = d->alternate ? 1 : 2, record = d->row_blocks * 64 * d->columns * 4;
     ptx_val at, here, slot, counter, x, y, p, last, v[4], flag;
     ptx_var part;
-    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    slot = ptx_mad(k, s->divided_index, s->cluster, s->rank);
     if (groups > 1) slot = ptx_mad(k, slot, ptx_u32(2), s->group);
     at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
     counter = ptx_ptr_add(k, at, slot, 4);
@@ -19526,15 +19573,16 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     x = ptx_mul_wide(k, x, ptx_u32(record));
     at = ptx_ptr_add(k, at, x, 1);
     at = ptx_ptr_add(k, at, s->thread, 16);
-    x = ptx_mul_wide(k, s->index, ptx_u32(record));
+    x = ptx_mul_wide(k, s->part_index, ptx_u32(record));
     here = ptx_ptr_add(k, at, x, 1);
-    for (h = 0; h < d->heights; h++) {
+    for (h = 0; h < d->row_blocks; h++) {
         for (j = 0; j < d->columns / 8; j++) {
-            for (e = 0; e < 4; e++) v[e] = ptxk__dense_get(k, d, s, h, j, e), v[e] = ptx_as(v[e], PTX_B32);
+            for (e = 0; e < 4; e++)
+                v[e] = ptxk__warpgroup_get_sum(k, d, s, h, j, e), v[e] = ptx_as(v[e], PTX_B32);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
         }
     }
-    ptxk__dense_meet(k, s);
+    ptxk__warpgroup_barrier(k, s);
     flag = ptx_ptr_add(k, s->flag, s->group, 4);
     y = ptx_sub(k, s->parts, ptx_u32(1));
     p = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
@@ -19542,13 +19590,13 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(counter, 0), y);
     ptx_st(k, PTX_U32, ptx_at(flag, 0), x);
     ptx_end(k);
-    ptxk__dense_meet(k, s);
+    ptxk__warpgroup_barrier(k, s);
     x = ptx_ld(k, PTX_U32, ptx_at(flag, 0));
     x = ptx_warpgroup_uniform(k, x);
     last = ptx_setp(k, PTX_EQ, x, y);
     ptx_if(k, last);
     {
-        PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+        PTXK__WARPGROUP_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__warpgroup_zero(d));
         part = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
@@ -19557,13 +19605,13 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
             ptx_while(k, p);
             here = ptx_mul_wide(k, x, ptx_u32(record));
             here = ptx_ptr_add(k, at, here, 1);
-            for (h = 0; h < d->heights; h++) {
+            for (h = 0; h < d->row_blocks; h++) {
                 for (j = 0; j < d->columns / 8; j++) {
                     ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, (int64_t)((h * d->columns / 8 + j) * 2048)), v);
                     for (e = 0; e < 4; e++) {
-                        y = ptxk__dense_get(k, d, s, h, j, e);
+                        y = ptxk__warpgroup_get_sum(k, d, s, h, j, e);
                         y = ptx_op2(k, PTX_ADD, PTX_RN, y, v[e]);
-                        ptxk__dense_set(k, d, s, h, j, e, y);
+                        ptxk__warpgroup_set_sum(k, d, s, h, j, e, y);
                     }
                 }
             }
@@ -19577,24 +19625,24 @@ static ptx_val ptxk__dense_join(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
 }
 
 /* What all results of a thread need. */
-typedef struct ptxk__dense_output {
-    ptx_val factor, beta, add; /* alpha and the factors of whole tensors; add: predicate, C is read */
-    ptx_val row[2][2], column; /* factors of the thread's rows; u32: its first column of the tile */
-    ptx_val z[2];              /* indices along the batch's dimension, of C and of D */
-    ptx_val lead;              /* predicate: the thread that copies the group's boxes */
-    ptx_val boxes, loaded;     /* the group's boxes in shared memory, and their mbarriers */
-    ptx_val at[4]; /* in box 0, of 16 columns each (f16, bf16) or 8 columns (f32) */
-    ptx_val odd;   /* f32: predicate: the thread's row g is odd */
-    ptx_val bias, factors; /* addresses, of the thread's first column */
-} ptxk__dense_output;
+typedef struct ptxk__warpgroup_output {
+    ptx_val factor, beta, reads_c;    /* alpha and the factors of whole tensors; reads_c: predicate */
+    ptx_val row_factor[2][2], column; /* factors of the thread's rows; u32: its first column of the tile */
+    ptx_val z[2];                     /* indices along the batch's dimension, of C and of D */
+    ptx_val is_leader;                /* predicate: the thread that copies the group's boxes */
+    ptx_val boxes, loaded;            /* the group's boxes in shared memory, and their mbarriers */
+    ptx_val at[4];                    /* in box 0, of 16 columns each (f16, bf16) or 8 columns (f32) */
+    ptx_val odd;                      /* f32: predicate: the thread's row g is odd */
+    ptx_val bias, column_factors;     /* addresses, of the thread's first column */
+} ptxk__warpgroup_output;
 
 /* Loads the f32 numbers of the thread's columns of a box; 0 past the last column. */
-static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_state *s,
-                                const ptxk__dense_output *o, ptx_val from, uint32_t first,
-                                ptx_val out[8][2]) {
+static void ptxk__warpgroup_load_columns(ptx_kernel *k, const ptxk__tma *d, const ptxk__tma_state *s,
+                                         const ptxk__warpgroup_output *o, ptx_val from, uint32_t first,
+                                         ptx_val out[8][2]) {
     uint32_t j, e;
     ptx_val x, p;
-    for (j = 0; j < d->box / 8; j++) {
+    for (j = 0; j < d->box_columns / 8; j++) {
         for (e = 0; e < 2; e++) {
             x = ptx_add(k, o->column, ptx_u32(first + 8 * j + e));
             p = ptx_setp(k, PTX_LT, x, s->m.limit[1]);
@@ -19604,18 +19652,18 @@ static void ptxk__dense_columns(ptx_kernel *k, const ptxk__dense *d, const ptxk_
     }
 }
 
-static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s,
-                                     ptxk__dense_output *o) {
+static void ptxk__warpgroup_begin_output(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s,
+                                         ptxk__warpgroup_output *o) {
     const ptxk__matmul *f = d->f;
     ptx_val x, y, p, row;
     uint32_t side, h, e;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
-    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->reads_c = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
+    o->z[0] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
-    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
-    x = ptx_mul(k, s->group, ptx_u32(2 * PTXK__DENSE_BOX));
+    o->is_leader = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    x = ptx_mul(k, s->group, ptx_u32(2 * PTXK__WARPGROUP_BOX));
     x = ptx_add(k, x, ptx_u32(d->stages * d->stage_bytes));
     o->boxes = ptx_ptr_add(k, s->m.shared, x, 1);
     o->loaded = ptx_ptr_add(k, s->loaded, s->group, 16);
@@ -19629,7 +19677,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
     }
     if (f->side[1].kind == PTXK_FACTORS_ROW) {
         x = ptxk__matmul_factors(k, f, &s->m, 1);
-        o->factors = ptx_ptr_add(k, x, o->column, 4);
+        o->column_factors = ptx_ptr_add(k, x, o->column, 4);
     }
     if (f->flags & PTXK_MATMUL_BIAS) {
         x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
@@ -19642,11 +19690,11 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
         if (!d->alternate) row = ptx_mad(k, s->group, ptx_u32(64), row);
         y = ptxk__matmul_factors(k, f, &s->m, 0);
         y = ptx_ptr_add(k, y, row, 4);
-        for (h = 0; h < d->heights; h++) {
+        for (h = 0; h < d->row_blocks; h++) {
             for (e = 0; e < 2; e++) {
                 x = ptx_add(k, row, ptx_u32(64 * h + 8 * e));
                 p = ptx_setp(k, PTX_LT, x, s->m.limit[0]);
-                o->row[h][e] =
+                o->row_factor[h][e] =
                     ptx_ld_if(k, p, PTX_F32, ptx_at(y, (int64_t)(4 * (64 * h + 8 * e))), ptx_f32(0));
             }
         }
@@ -19658,7 +19706,7 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
         y = ptx_and(k, s->lane, ptx_u32(7));
         x = ptx_xor(k, x, y);
         x = ptx_mul(k, ptx_as(x, PTX_U32), ptx_u32(16));
-    } else { /* row g, 8 bytes of column 2 t; see ptxk__dense_exchange for odd rows */
+    } else { /* row g, 8 bytes of column 2 t; see ptxk__warpgroup_access_box for odd rows */
         row = ptx_shr(k, s->lane, ptx_u32(2));
         x = ptx_bfe(k, s->lane, ptx_u32(1), ptx_u32(1));
         x = ptx_xor(k, x, row);
@@ -19681,10 +19729,10 @@ static void ptxk__dense_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__
 
 /* Loads (C) or stores a thread's values of box `which` of the group: x[8-column tile][0, 1: row g; 2, 3: row
    g + 8]. */
-static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk__dense_output *o,
-                                 uint32_t which, ptx_val x[8][4], int load) {
+static void ptxk__warpgroup_access_box(ptx_kernel *k, const ptxk__tma *d, const ptxk__warpgroup_output *o,
+                                       uint32_t which, ptx_val x[8][4], int load) {
     const ptxk__matmul *f = d->f;
-    int64_t off = (int64_t)(which * PTXK__DENSE_BOX);
+    int64_t off = (int64_t)(which * PTXK__WARPGROUP_BOX);
     uint32_t j, e, r;
     ptx_val words[5], v[2], swapped[8][4];
     if (f->out_bytes == 2) {
@@ -19719,99 +19767,101 @@ static void ptxk__dense_exchange(ptx_kernel *k, const ptxk__dense *d, const ptxk
 }
 
 /* Copies a box of C to shared memory: the leading thread does, when its copies to D have read their boxes. */
-static void ptxk__dense_fetch(ptx_kernel *k, const ptxk__dense_state *s, const ptxk__dense_output *o,
-                              ptx_val x, ptx_val y, uint32_t which) {
-    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
+static void ptxk__warpgroup_fetch_c(ptx_kernel *k, const ptxk__tma_state *s, const ptxk__warpgroup_output *o,
+                                    ptx_val x, ptx_val y, uint32_t which) {
+    ptx_val p = ptx_and(k, o->is_leader, o->reads_c), barrier = ptx_off(o->loaded, (int64_t)(8 * which));
     ptx_if(k, p);
     ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
-    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__DENSE_BOX));
-    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)(which * PTXK__DENSE_BOX)), s->maps[2], x, y, o->z[0],
-                     barrier, NULL);
+    ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__WARPGROUP_BOX));
+    ptxk__tma_copy_box(k, ptx_off(o->boxes, (int64_t)(which * PTXK__WARPGROUP_BOX)), s->maps[2], x, y,
+                       o->z[0], barrier, NULL);
     ptx_end(k);
 }
 
 /* Finishes and stores the results of a unit, one box after the other. */
-static void ptxk__dense_store(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+static void ptxk__warpgroup_store(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_output o;
-    ptx_val x[8][4], old[8][4], bias[8][2], factors[8][2], y, q, at[5], down, right;
-    uint32_t across = d->columns / d->box, boxes = d->heights * across, b, j, e;
-    ptxk__dense_begin_output(k, d, s, &o);
-    down = d->alternate ? s->first[0] : ptx_mad(k, s->group, ptx_u32(64), s->first[0]);
-    ptxk__dense_fetch(k, s, &o, s->first[1], down, 0);
+    ptxk__warpgroup_output o;
+    ptx_val x[8][4], old[8][4], bias[8][2], factors[8][2], y, q, at[5], first_row, next_column;
+    uint32_t row_boxes = d->columns / d->box_columns, boxes = d->row_blocks * row_boxes, b, j, e;
+    ptxk__warpgroup_begin_output(k, d, s, &o);
+    first_row = d->alternate ? s->first[0] : ptx_mad(k, s->group, ptx_u32(64), s->first[0]);
+    ptxk__warpgroup_fetch_c(k, s, &o, s->first[1], first_row, 0);
     for (b = 0; b < boxes; b++) {
-        uint32_t h = b / across, first = b % across * d->box;
-        if (f->side[1].kind == PTXK_FACTORS_ROW) ptxk__dense_columns(k, d, s, &o, o.factors, first, factors);
-        if (f->flags & PTXK_MATMUL_BIAS) ptxk__dense_columns(k, d, s, &o, o.bias, first, bias);
+        uint32_t h = b / row_boxes, first = b % row_boxes * d->box_columns;
+        if (f->side[1].kind == PTXK_FACTORS_ROW)
+            ptxk__warpgroup_load_columns(k, d, s, &o, o.column_factors, first, factors);
+        if (f->flags & PTXK_MATMUL_BIAS) ptxk__warpgroup_load_columns(k, d, s, &o, o.bias, first, bias);
         if (b + 1 < boxes) {
-            right = ptx_add(k, s->first[1], ptx_u32((b + 1) % across * d->box));
-            y = ptx_add(k, down, ptx_u32(64 * ((b + 1) / across)));
-            ptxk__dense_fetch(k, s, &o, right, y, (b + 1) & 1);
+            next_column = ptx_add(k, s->first[1], ptx_u32((b + 1) % row_boxes * d->box_columns));
+            y = ptx_add(k, first_row, ptx_u32(64 * ((b + 1) / row_boxes)));
+            ptxk__warpgroup_fetch_c(k, s, &o, next_column, y, (b + 1) & 1);
         }
-        for (j = 0; j < d->box / 8; j++) {
+        for (j = 0; j < d->box_columns / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
-                if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row[h][e / 2]);
+                y = ptxk__warpgroup_get_sum(k, d, s, h, first / 8 + j, e);
+                if (f->side[0].kind == PTXK_FACTORS_ROW)
+                    y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row_factor[h][e / 2]);
                 q = o.factor;
                 if (f->side[1].kind == PTXK_FACTORS_ROW)
                     q = ptx_op2(k, PTX_MUL, PTX_RN, factors[j][e & 1], q);
                 y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
-                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
+                ptxk__warpgroup_set_sum(k, d, s, h, first / 8 + j, e, y);
             }
         }
-        ptx_if(k, o.add);
-        y = ptx_get(k, s->fetched);
+        ptx_if(k, o.reads_c);
+        y = ptx_get(k, s->c_parity);
         y = boxes / 2 % 2 ? y : ptx_u32(0);
         y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
         ptxk__mbarrier_wait(k, ptx_off(o.loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
-        ptxk__dense_exchange(k, d, &o, b & 1, old, 1);
-        for (j = 0; j < d->box / 8; j++) {
+        ptxk__warpgroup_access_box(k, d, &o, b & 1, old, 1);
+        for (j = 0; j < d->box_columns / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                y = ptxk__warpgroup_get_sum(k, d, s, h, first / 8 + j, e);
                 y = ptx_fma(k, o.beta, old[j][e], y);
-                ptxk__dense_set(k, d, s, h, first / 8 + j, e, y);
+                ptxk__warpgroup_set_sum(k, d, s, h, first / 8 + j, e, y);
             }
         }
         ptx_else(k); /* waits until the copy from this box to D has read it */
-        ptx_if(k, o.lead);
+        ptx_if(k, o.is_leader);
         ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
         ptx_end(k);
-        ptxk__dense_meet(k, s);
+        ptxk__warpgroup_barrier(k, s);
         ptx_end(k);
-        for (j = 0; j < d->box / 8; j++) {
+        for (j = 0; j < d->box_columns / 8; j++) {
             for (e = 0; e < 4; e++) {
-                y = ptxk__dense_get(k, d, s, h, first / 8 + j, e);
+                y = ptxk__warpgroup_get_sum(k, d, s, h, first / 8 + j, e);
                 if (f->flags & PTXK_MATMUL_BIAS) y = ptx_op2(k, PTX_ADD, PTX_RN, y, bias[j][e & 1]);
                 x[j][e] = ptxk__matmul_activate(k, f, y);
             }
         }
-        ptxk__dense_exchange(k, d, &o, b & 1, x, 0);
+        ptxk__warpgroup_access_box(k, d, &o, b & 1, x, 0);
         ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
-        ptxk__dense_meet(k, s);
-        ptx_if(k, o.lead);
+        ptxk__warpgroup_barrier(k, s);
+        ptx_if(k, o.is_leader);
         at[0] = s->maps[3];
         at[1] = first ? ptx_add(k, s->first[1], ptx_u32(first)) : s->first[1];
-        at[2] = h ? ptx_add(k, down, ptx_u32(64 * h)) : down;
+        at[2] = h ? ptx_add(k, first_row, ptx_u32(64 * h)) : first_row;
         at[3] = o.z[1];
-        at[4] = ptx_off(o.boxes, (int64_t)((b & 1) * PTXK__DENSE_BOX));
+        at[4] = ptx_off(o.boxes, (int64_t)((b & 1) * PTXK__WARPGROUP_BOX));
         ptx_opn(k, PTX_TENSOR_S2G, 0, PTX_NONE, PTX_NONE, 5, at, 0, NULL);
         ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
         ptx_end(k);
     }
-    y = ptx_get(k, s->fetched);
+    y = ptx_get(k, s->c_parity);
     y = ptx_xor(k, y, ptx_u32(1));
-    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+    ptx_set(k, s->c_parity, ptx_as(y, PTX_U32));
 }
 
 /* Consumer groups that take units in turn. Opens an if, whose else is for this group's units: it waits until
    the other group has issued the products of the unit before. At the other group's units, advances the phases
    of the stages that these use. turn: 0 at this group's units. rounds: parity of the group's turns. */
-static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s, ptx_var turn,
-                                  ptx_var rounds) {
-    ptx_val x, y, p, mine = ptx_get(k, turn);
-    x = ptx_xor(k, mine, ptx_u32(1));
+static void ptxk__warpgroup_take_turn(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s, ptx_var turn,
+                                      ptx_var rounds) {
+    ptx_val x, y, p, this_turn = ptx_get(k, turn);
+    x = ptx_xor(k, this_turn, ptx_u32(1));
     ptx_set(k, turn, ptx_as(x, PTX_U32));
-    p = ptx_setp(k, PTX_NE, mine, ptx_u32(0));
+    p = ptx_setp(k, PTX_NE, this_turn, ptx_u32(0));
     ptx_if(k, p);
     x = ptx_sub(k, s->end, s->begin);
     y = ptx_div(k, x, ptx_u32(d->stages));
@@ -19821,7 +19871,7 @@ static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__den
     y = ptx_and(k, y, ptx_u32(1));
     y = ptx_mul(k, ptx_as(y, PTX_U32), ptx_u32((1u << d->stages) - 1));
     x = ptx_xor(k, x, y);
-    ptxk__dense_turn_phase(k, s, x);
+    ptxk__tma_flip_phases(k, s, x);
     ptx_else(k);
     x = ptx_get(k, rounds); /* group 0 does not wait for its first turn */
     y = ptx_xor(k, x, s->group);
@@ -19832,7 +19882,7 @@ static void ptxk__dense_take_turn(ptx_kernel *k, const ptxk__dense *d, ptxk__den
 }
 
 /* A consumer group: computes all units of its cluster, or every other. */
-static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense_state *s) {
+static void ptxk__warpgroup_consume(ptx_kernel *k, const ptxk__tma *d, ptxk__tma_state *s) {
     const ptxk__matmul *f = d->f;
     ptx_var unit, turn, rounds;
     ptx_val x, y, p, at, always;
@@ -19842,20 +19892,20 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     s->warp = ptx_as(x, PTX_U32);
     x = ptx_and(k, s->thread, ptx_u32(31));
     s->lane = ptx_as(x, PTX_U32);
-    s->hands_back = ptx_setp(k, PTX_LT, s->thread, s->cluster);
+    s->releases = ptx_setp(k, PTX_LT, s->thread, s->cluster);
     x = ptx_min(k, s->thread, ptx_u32(1));
-    x = ptx_selp(k, x, ptx_u32(0), s->hands_back);
-    s->back = ptx_mapa(k, s->empty, x);
+    x = ptx_selp(k, x, ptx_u32(0), s->releases);
+    s->empty_at = ptx_mapa(k, s->empty, x);
     for (side = 0; side < 2; side++) {
         at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
-        if (!side && !d->alternate) at = ptx_ptr_add(k, at, s->group, PTXK__DENSE_BOX);
+        if (!side && !d->alternate) at = ptx_ptr_add(k, at, s->group, PTXK__WARPGROUP_BOX);
         x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
-        s->matrix[side] = ptx_add(k, ptx_as(x, PTX_U32), ptx_u32(PTXK__DENSE_LEADING(f, side)));
+        s->descriptor[side] = ptx_add(k, ptx_as(x, PTX_U32), ptx_u32(PTXK__WARPGROUP_LEADING(f, side)));
     }
-    s->fetched = ptx_var_new(k, ptx_u32(0));
+    s->c_parity = ptx_var_new(k, ptx_u32(0));
     always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
-    PTXK__DENSE_EACH(d, h, j, e) {
-        s->sum[h][j][e] = ptx_var_new(k, ptxk__dense_zero(d));
+    PTXK__WARPGROUP_EACH(d, h, j, e) {
+        s->sum[h][j][e] = ptx_var_new(k, ptxk__warpgroup_zero(d));
         if (d->split) s->part[j][e] = ptx_var_new(k, ptxk__matmul_zero(f));
     }
     x = ptx_sreg(k, PTX_CLUSTERID_X);
@@ -19867,36 +19917,36 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
         x = ptx_get(k, unit);
         p = ptx_setp(k, PTX_LT, x, s->units);
         ptx_while(k, p);
-        ptxk__dense_take(k, d, s, x);
-        if (d->alternate) ptxk__dense_take_turn(k, d, s, turn, rounds);
+        ptxk__tma_locate_unit(k, d, s, x);
+        if (d->alternate) ptxk__warpgroup_take_turn(k, d, s, turn, rounds);
         if (d->split)
-            ptxk__dense_split_sums(k, d, s, always);
+            ptxk__warpgroup_compute_split_sums(k, d, s, always);
         else
-            ptxk__dense_sums(k, d, s, always);
+            ptxk__warpgroup_compute_sums(k, d, s, always);
         if (!d->split) {
             p = ptx_setp(k, PTX_EQ, s->begin, s->end);
             ptx_if(k, p); /* alpha is 0 */
-            PTXK__DENSE_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__dense_zero(d));
+            PTXK__WARPGROUP_EACH(d, h, j, e) ptx_set(k, s->sum[h][j][e], ptxk__warpgroup_zero(d));
             ptx_end(k);
         }
-        PTXK__DENSE_EACH(d, h, j, e) {
+        PTXK__WARPGROUP_EACH(d, h, j, e) {
             if (!whole) continue;
             y = ptx_get(k, s->sum[h][j][e]);
             y = ptx_cvt(k, PTX_F32, y);
-            ptxk__dense_set(k, d, s, h, j, e, y);
+            ptxk__warpgroup_set_sum(k, d, s, h, j, e, y);
         }
         x = ptx_mov(k, ptx_u32(1));
         s->writes = ptx_var_new(k, x);
         p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
         ptx_if(k, p);
-        p = ptxk__dense_join(k, d, s);
+        p = ptxk__warpgroup_join(k, d, s);
         x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
         ptx_set(k, s->writes, x);
         ptx_end(k);
         x = ptx_get(k, s->writes);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dense_store(k, d, s);
+        ptxk__warpgroup_store(k, d, s);
         ptx_end(k);
         if (d->alternate) ptx_end(k);
         x = ptx_get(k, unit);
@@ -19911,15 +19961,15 @@ static void ptxk__dense_consume(ptx_kernel *k, const ptxk__dense *d, ptxk__dense
     ptx_end(k);
 }
 
-static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
-                             const char *name) {
+static void ptxk__warpgroup_emit(ptx_module *m, const char *site, const ptxk__matmul *f, uint32_t entry,
+                                 const char *name) {
     static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
     ptx_kernel *k = ptx_entry_(m, site, name);
-    ptxk__dense_state s;
-    ptxk__dense d;
+    ptxk__tma_state s;
+    ptxk__tma d;
     ptx_val p, x, count, tid;
     uint32_t i;
-    ptxk__dense_shape(f, entry, &d);
+    ptxk__tma_shape(f, entry, &d);
     ptx_launch_bounds(k, 384, 1);
     s.m.args = s.m.problem = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_matmul_args), 8);
     for (i = 0; i < 4; i++) s.maps[i] = ptx_param_map(k, names[i]);
@@ -19946,7 +19996,7 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     ptx_end(k);
     ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELAXED);
     ptx_cluster_wait(k);
-    ptxk__dense_begin_units(k, &d, &s);
+    ptxk__tma_compute_units(k, &d, &s);
     s.phases = ptx_var_new(k, ptx_u32(0));
     x = ptx_shr(k, tid, ptx_u32(7));
     s.group = ptx_as(x, PTX_U32);
@@ -19955,20 +20005,20 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
     p = ptx_setp(k, PTX_EQ, s.group, ptx_u32(0));
     ptx_if(k, p);
     {
-        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(PTXK__DENSE_DECREASED));
+        ptx_op1(k, PTX_SETMAXNREG_DEC, 0, ptx_imm(PTXK__WARPGROUP_PRODUCER_REGISTERS));
         p = ptx_setp(k, PTX_EQ, s.thread, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dense_produce(k, &d, &s);
+        ptxk__warpgroup_produce(k, &d, &s);
         ptx_end(k);
     }
     ptx_else(k);
     {
-        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__DENSE_INCREASED));
+        ptx_op1(k, PTX_SETMAXNREG_INC, 0, ptx_imm(PTXK__WARPGROUP_CONSUMER_REGISTERS));
         p = ptx_setp(k, PTX_GT, s.group, ptx_u32(1));
         p = ptx_op2(k, PTX_VOTE_ANY, 0, p, ptx_u32(0xffffffffu)); /* warp-uniform, for the assembler */
         s.group = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
         s.group = ptx_warpgroup_uniform(k, s.group);
-        ptxk__dense_consume(k, &d, &s);
+        ptxk__warpgroup_consume(k, &d, &s);
     }
     ptx_end(k);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
@@ -19994,19 +20044,19 @@ static void ptxk__dense_emit(ptx_module *m, const char *site, const ptxk__matmul
 #define PTXK__TENSOR_THREADS 256u
 
 typedef struct ptxk__tensor_state {
-    ptxk__dense_state s;
+    ptxk__tma_state s;
     ptx_val peers, ready, drained; /* mbarriers */
     ptx_val memory;                /* u32: the address of the first tile in tensor memory */
     uint32_t pair;
-    ptx_var turn;      /* u32: units so far; with factors along k: steps */
-    ptx_var value[64]; /* f32: the thread's row of a box */
-    ptx_var sum[128];  /* f32, with factors along k: its row of the tile */
-    ptx_val columns;   /* shared, with factors of columns along k: those of two steps */
-    ptx_val row[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
-    ptx_val hand_over; /* drained, in the even block */
+    ptx_var turn;           /* u32: units so far; with factors along k: steps */
+    ptx_var value[64];      /* f32: the thread's row of a box */
+    ptx_var sum[128];       /* f32, with factors along k: its row of the tile */
+    ptx_val column_factors; /* shared, with factors of columns along k: those of two steps */
+    ptx_val chunk_at[8];    /* places of the 16-byte chunks of the thread's row, in the first box */
+    ptx_val drained_even;   /* drained, in the even block */
 } ptxk__tensor_state;
 
-static ptx_mods ptxk__tensor_group(const ptxk__tensor_state *t) {
+static ptx_mods ptxk__tensor_cta_group(const ptxk__tensor_state *t) {
     return t->pair ? PTX_CTA_GROUP_2 : PTX_CTA_GROUP_1;
 }
 
@@ -20023,7 +20073,7 @@ static ptx_val ptxk__tensor_parity(ptx_kernel *k, const ptxk__tensor_state *t) {
 }
 
 /* Opens a loop over the units of the cluster; ptxk__tensor_end_units ends it. */
-static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     ptx_val x = ptx_sreg(k, PTX_CLUSTERID_X), p;
     ptx_var unit = ptx_var_new(k, x);
     t->turn = ptx_var_new(k, ptx_u32(0));
@@ -20031,7 +20081,7 @@ static ptx_var ptxk__tensor_begin_units(ptx_kernel *k, const ptxk__dense *d, ptx
     x = ptx_get(k, unit);
     p = ptx_setp(k, PTX_LT, x, t->s.units);
     ptx_while(k, p);
-    ptxk__dense_take(k, d, &t->s, x);
+    ptxk__tma_locate_unit(k, d, &t->s, x);
     return unit;
 }
 
@@ -20041,7 +20091,7 @@ static void ptxk__tensor_next_turn(ptx_kernel *k, ptxk__tensor_state *t) {
     ptx_set(k, t->turn, x);
 }
 
-static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_var unit) {
+static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, ptx_var unit) {
     ptx_val x = ptx_get(k, unit), y = ptx_sreg(k, PTX_NCLUSTERID_X);
     x = ptx_add(k, x, y);
     ptx_set(k, unit, x);
@@ -20050,7 +20100,7 @@ static void ptxk__tensor_end_units(ptx_kernel *k, const ptxk__dense *d, ptxk__te
 }
 
 /* Opens a loop over a unit's steps, which ptxk__tensor_end_steps ends. Sets each step's stage and parity. */
-static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t,
                                         ptx_val *stage, ptx_val *phase) {
     ptx_var step = ptx_var_new(k, t->s.begin);
     ptx_val x, p;
@@ -20060,9 +20110,9 @@ static ptx_var ptxk__tensor_begin_steps(ptx_kernel *k, const ptxk__dense *d, ptx
     ptx_while(k, p);
     x = ptx_sub(k, x, t->s.begin);
     *stage = ptx_rem(k, x, ptx_u32(d->stages));
-    *phase = ptxk__dense_parity(k, &t->s, *stage);
+    *phase = ptxk__tma_parity(k, &t->s, *stage);
     x = ptx_shl(k, ptx_u32(1), *stage);
-    ptxk__dense_turn_phase(k, &t->s, x);
+    ptxk__tma_flip_phases(k, &t->s, x);
     return step;
 }
 
@@ -20074,14 +20124,14 @@ static void ptxk__tensor_end_steps(ptx_kernel *k, ptx_var step) {
 }
 
 /* The copying thread: copies the stages of all units. */
-static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
+    ptxk__tma_state *s = &t->s;
     ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
     ptx_val z[2], first[2], stage, phase, barrier, along, at, x;
     uint32_t side, i;
-    z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, a_stride));
-    z[1] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, b_stride));
+    z[0] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, a_stride));
+    z[1] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, b_stride));
     first[0] = s->first[0];
     first[1] = t->pair ? ptx_mad(k, s->rank, ptx_u32(d->span[1]), s->first[1]) : s->first[1];
     step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
@@ -20094,13 +20144,13 @@ static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
     along = ptx_mul(k, along, ptx_u32(d->depth));
     at = ptx_ptr_add(k, s->m.shared, stage, d->stage_bytes);
     for (side = 0; side < 2; side++) {
-        if (ptxk__dense_along(f, side)) {
-            ptxk__dense_copy(k, at, s->maps[side], along, first[side], z[side], barrier, NULL);
+        if (ptxk__tma_is_k_contiguous(f, side)) {
+            ptxk__tma_copy_box(k, at, s->maps[side], along, first[side], z[side], barrier, NULL);
         } else {
             for (i = 0; i < d->span[side] * f->bytes / 128; i++) {
                 x = i ? ptx_add(k, first[side], ptx_u32(i * d->depth)) : first[side];
-                ptxk__dense_copy(k, ptx_off(at, (int64_t)(i * d->depth * 128)), s->maps[side], x, along,
-                                 z[side], barrier, NULL);
+                ptxk__tma_copy_box(k, ptx_off(at, (int64_t)(i * d->depth * 128)), s->maps[side], x, along,
+                                   z[side], barrier, NULL);
             }
         }
         at = ptx_off(at, (int64_t)d->bytes[0]);
@@ -20110,7 +20160,7 @@ static void ptxk__tensor_produce(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
 }
 
 /* The odd block of a pair: tells the even one which of its stages are full. */
-static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static void ptxk__tensor_forward_full(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     ptx_val even = ptx_mapa(k, t->peers, ptx_u32(0)), stage, phase, barrier;
     ptx_var unit = ptxk__tensor_begin_units(k, d, t), step;
     step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
@@ -20123,13 +20173,13 @@ static void ptxk__tensor_hand_on(ptx_kernel *k, const ptxk__dense *d, ptxk__tens
 }
 
 /* The instruction descriptor: f32 or s32 sums of these types, matrices with k across, M and N. */
-static uint32_t ptxk__tensor_instruction(const ptxk__dense *d, uint32_t pair) {
+static uint32_t ptxk__tensor_instruction(const ptxk__tma *d, uint32_t pair) {
     const ptxk__matmul *f = d->f;
     uint32_t side, x = (f->type[0] == PTX_S8 ? 2u : 1u) << 4 | d->columns / 8 << 17 | (pair ? 16u : 8u) << 24;
     for (side = 0; side < 2; side++) {
         ptx_type type = f->type[side];
         x |= (uint32_t)(type == PTX_BF16 || type == PTX_E5M2 || type == PTX_S8) << (side ? 10 : 7);
-        x |= (uint32_t)!ptxk__dense_along(f, side) << (15 + side);
+        x |= (uint32_t)!ptxk__tma_is_k_contiguous(f, side) << (15 + side);
     }
     return x;
 }
@@ -20147,7 +20197,8 @@ static void ptxk__tensor_commit(ptx_kernel *k, const ptxk__tensor_state *t, ptx_
 #define PTXK__TENSOR_DESCRIPTOR 0x40004040u
 
 /* Waits until the tile of this turn is drained. Returns its address. */
-static ptx_val ptxk__tensor_claim(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val *tile) {
+static ptx_val ptxk__tensor_await_drained(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t,
+                                          ptx_val *tile) {
     ptx_val x, barrier;
     *tile = ptxk__tensor_tile(k, t);
     x = ptxk__tensor_parity(k, t);
@@ -20159,9 +20210,9 @@ static ptx_val ptxk__tensor_claim(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
 }
 
 /* The multiplying thread. With factors along k each step has sums of its own. */
-static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
+    ptxk__tma_state *s = &t->s;
     ptx_op_id op = f->bytes == 2          ? PTX_TCGEN05_MMA_F16
                    : f->type[0] == PTX_S8 ? PTX_TCGEN05_MMA_I8
                                           : PTX_TCGEN05_MMA_F8F6F4;
@@ -20172,15 +20223,15 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     for (side = 0; side < 2; side++) {
         at = side ? ptx_off(s->m.shared, (int64_t)d->bytes[0]) : s->m.shared;
         x = ptx_shr(k, ptx_as(at, PTX_U32), ptx_u32(4));
-        y = ptx_u32((ptxk__dense_along(f, side) ? 1 : d->depth * 8) << 16);
+        y = ptx_u32((ptxk__tma_is_k_contiguous(f, side) ? 1 : d->depth * 8) << 16);
         base[side] = ptx_add(k, ptx_as(x, PTX_U32), y);
     }
     always = ptx_setp(k, PTX_GE, s->units, ptx_u32(0));
     unit = ptxk__tensor_begin_units(k, d, t);
-    if (!d->split) o[0] = ptxk__tensor_claim(k, d, t, &tile);
+    if (!d->split) o[0] = ptxk__tensor_await_drained(k, d, t, &tile);
     o[3] = ptx_u32(ptxk__tensor_instruction(d, t->pair));
     step = ptxk__tensor_begin_steps(k, d, t, &stage, &phase);
-    if (d->split) o[0] = ptxk__tensor_claim(k, d, t, &tile);
+    if (d->split) o[0] = ptxk__tensor_await_drained(k, d, t, &tile);
     barrier = ptx_ptr_add(k, s->full, stage, 8);
     ptxk__mbarrier_wait(k, barrier, phase);
     if (t->pair) {
@@ -20194,14 +20245,14 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     for (i = 0; i < 4; i++) { /* 32 bytes along k, or a quarter of the rows of 128 bytes */
         for (side = 0; side < 2; side++) {
             x = ptx_add(k, base[side], at);
-            y = ptx_u32(i * (ptxk__dense_along(f, side) ? 2 : d->depth * 2));
+            y = ptx_u32(i * (ptxk__tma_is_k_contiguous(f, side) ? 2 : d->depth * 2));
             words[0] = i ? ptx_add(k, x, y) : x;
             words[1] = ptx_u32(PTXK__TENSOR_DESCRIPTOR);
             x = ptx_pack(k, PTX_B64, 2, words);
             o[1 + side] = ptx_as(x, PTX_U64);
         }
         o[4] = i ? always : more;
-        ptx_opn(k, op, ptxk__tensor_group(t), PTX_NONE, PTX_NONE, 5, o, 0, NULL);
+        ptx_opn(k, op, ptxk__tensor_cta_group(t), PTX_NONE, PTX_NONE, 5, o, 0, NULL);
     }
     barrier = ptx_ptr_add(k, s->empty, stage, 8);
     ptxk__tensor_commit(k, t, barrier, both);
@@ -20216,10 +20267,10 @@ static void ptxk__tensor_multiply(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
 }
 
 /* A barrier of the threads that write results. */
-static void ptxk__tensor_meet(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
+static void ptxk__tensor_barrier(ptx_kernel *k) { ptx_op2(k, PTX_BAR_SYNC, 0, ptx_imm(1), ptx_imm(128)); }
 
 /* Loads `count` columns of the thread's row of the tile, from `first` on, into v, as f32. */
-static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__dense *d, ptx_val tile, uint32_t first,
+static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__tma *d, ptx_val tile, uint32_t first,
                                     uint32_t count, ptx_val v[64]) {
     ptx_val at;
     uint32_t i;
@@ -20233,8 +20284,8 @@ static void ptxk__tensor_fetch_sums(ptx_kernel *k, const ptxk__dense *d, ptx_val
 }
 
 /* As ptxk__tensor_fetch_sums, into t->value; with factors along k from registers, t->sum. */
-static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile,
-                              uint32_t first, uint32_t count) {
+static void ptxk__tensor_load_values(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, ptx_val tile,
+                                     uint32_t first, uint32_t count) {
     ptx_val v[64];
     uint32_t i;
     if (!d->split) ptxk__tensor_fetch_sums(k, d, tile, first, count, v);
@@ -20245,48 +20296,50 @@ static void ptxk__tensor_load(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_
 }
 
 /* Signals that this warp has loaded its part of the tile. */
-static void ptxk__tensor_drain(ptx_kernel *k, ptxk__tensor_state *t) {
+static void ptxk__tensor_signal_drained(ptx_kernel *k, ptxk__tensor_state *t) {
     ptx_val p, barrier, tile = ptxk__tensor_tile(k, t);
     ptx_op0(k, PTX_TCGEN05_FENCE_BEFORE, 0);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     p = ptx_setp(k, PTX_EQ, t->s.lane, ptx_u32(0));
-    barrier = ptx_ptr_add(k, t->hand_over, tile, 8);
+    barrier = ptx_ptr_add(k, t->drained_even, tile, 8);
     ptx_guard(k, p);
     ptx_op1(k, PTX_MBARRIER_ARRIVE_CLUSTER, 0, barrier);
 }
 
 /* The address of a thread's sums in the record of part 0 of k. Records are [columns / 4][thread][4]. */
-static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t) {
-    const ptxk__dense_state *s = &t->s;
+static ptx_val ptxk__tensor_record(ptx_kernel *k, const ptxk__tma *d, const ptxk__tensor_state *t) {
+    const ptxk__tma_state *s = &t->s;
     ptx_val at, slot, x;
-    slot = ptx_mad(k, s->left, s->cluster, s->rank);
+    slot = ptx_mad(k, s->divided_index, s->cluster, s->rank);
     at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
     x = ptx_mul(k, s->divided, s->cluster); /* counters first */
     x = ptx_mad(k, x, ptx_u32(8), ptx_u32(255));
     x = ptx_and(k, x, ptx_u32(~255u));
     at = ptx_ptr_add(k, at, ptx_as(x, PTX_U32), 1);
     x = ptx_mul(k, slot, s->parts);
-    x = ptx_mul_wide(k, x, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    x = ptx_mul_wide(k, x, ptx_u32(PTXK__TMA_ROWS * d->columns * 4));
     at = ptx_ptr_add(k, at, x, 1);
     return ptx_ptr_add(k, at, s->thread, 16);
 }
 
 /* Stores the sums of a part of k; returns whether this block finishes the tile last. */
-static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
-    ptxk__dense_state *s = &t->s;
+static ptx_val ptxk__tensor_store_part(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t,
+                                       ptx_val tile) {
+    ptxk__tma_state *s = &t->s;
     ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
     uint32_t c, j, e;
-    x = ptx_mul_wide(k, s->index, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4));
+    x = ptx_mul_wide(k, s->part_index, ptx_u32(PTXK__TMA_ROWS * d->columns * 4));
     at = ptx_ptr_add(k, at, x, 1);
     for (c = 0; c < d->columns; c += 32) {
-        ptxk__tensor_load(k, d, t, tile, c, 32);
+        ptxk__tensor_load_values(k, d, t, tile, c, 32);
         for (j = 0; j < 8; j++) {
             for (e = 0; e < 4; e++) v[e] = ptx_get(k, t->value[4 * j + e]);
             ptx_st_vec(k, PTX_F32, 4, ptx_at(at, (int64_t)((c / 4 + j) * 2048)), v);
         }
     }
-    ptxk__tensor_meet(k); /* a part is the last unit of its cluster: nobody waits until the tile is drained */
-    x = ptx_mad(k, s->left, s->cluster, s->rank);
+    /* a part is the last unit of its cluster: nobody waits until the tile is drained */
+    ptxk__tensor_barrier(k);
+    x = ptx_mad(k, s->divided_index, s->cluster, s->rank);
     at = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, workspace));
     at = ptx_ptr_add(k, at, x, 4);
     y = ptx_sub(k, s->parts, ptx_u32(1));
@@ -20295,14 +20348,15 @@ static ptx_val ptxk__tensor_leave(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
     x = ptx_atom(k, PTX_ATOM_INC | PTX_ACQ_REL | PTX_GPU, ptx_at(at, 0), y);
     ptx_st(k, PTX_U32, ptx_at(s->flag, 0), x);
     ptx_end(k);
-    ptxk__tensor_meet(k);
+    ptxk__tensor_barrier(k);
     x = ptx_ld(k, PTX_U32, ptx_at(s->flag, 0));
     x = ptx_warpgroup_uniform(k, x);
     return ptx_setp(k, PTX_EQ, x, y);
 }
 
-/* Adds the sums of all parts of k, in their order, into t->value; first, count: see ptxk__tensor_load. */
-static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, uint32_t first,
+/* Adds the sums of all parts of k, in their order, into t->value; first, count: see
+   ptxk__tensor_load_values. */
+static void ptxk__tensor_join(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, uint32_t first,
                               uint32_t count) {
     ptx_val at = ptxk__tensor_record(k, d, t), x, y, p, v[4];
     ptx_var part = ptx_var_new(k, ptx_u32(0)), from = ptx_var_new(k, at);
@@ -20322,7 +20376,7 @@ static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_
             ptx_set(k, t->value[4 * j + e], y);
         }
     }
-    at = ptx_ptr_add(k, at, ptx_u32(PTXK__DENSE_ROWS * d->columns * 4), 1);
+    at = ptx_ptr_add(k, at, ptx_u32(PTXK__TMA_ROWS * d->columns * 4), 1);
     ptx_set(k, from, at);
     x = ptx_add(k, x, ptx_u32(1));
     ptx_set(k, part, x);
@@ -20331,24 +20385,24 @@ static void ptxk__tensor_join(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_
 
 /* What all results of a unit need. */
 typedef struct ptxk__tensor_output {
-    ptx_val factor, beta, add, lead; /* alpha and the factors of whole tensors; predicates */
-    ptx_val row;                     /* factor of the thread's row */
-    ptx_val bias, factors;           /* addresses, of the tile's first column */
-    ptx_val z[2];                    /* indices along the batch's dimension, of C and of D */
+    ptx_val factor, beta, reads_c, is_leader; /* alpha and the factors of whole tensors; predicates */
+    ptx_val row_factor;                       /* factor of the thread's row */
+    ptx_val bias, column_factors;             /* addresses, of the tile's first column */
+    ptx_val z[2];                             /* indices along the batch's dimension, of C and of D */
     ptx_val boxes;
 } ptxk__tensor_output;
 
-static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t,
+static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t,
                                       ptxk__tensor_output *o) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
+    ptxk__tma_state *s = &t->s;
     ptx_val x, y, p;
     uint32_t side;
     o->factor = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, alpha)));
     o->beta = ptx_ld(k, PTX_F32, ptx_at(s->m.args, (int64_t)offsetof(ptxk_matmul_args, beta)));
-    o->add = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
-    o->lead = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
-    o->z[0] = ptxk__dense_batch(k, s, offsetof(ptxk_matmul_args, c_stride));
+    o->reads_c = ptx_setp(k, PTX_NEU, o->beta, ptx_f32(0));
+    o->is_leader = ptx_setp(k, PTX_EQ, s->thread, ptx_u32(0));
+    o->z[0] = ptxk__tma_batch_index(k, s, offsetof(ptxk_matmul_args, c_stride));
     o->z[1] = s->m.batch;
     o->boxes = ptx_ptr_add(k, s->m.shared, ptx_u32(d->stages * d->stage_bytes), 1);
     for (side = 0; side < 2; side++) {
@@ -20359,7 +20413,7 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     }
     if (f->side[1].kind == PTXK_FACTORS_ROW) {
         x = ptxk__matmul_factors(k, f, &s->m, 1);
-        o->factors = ptx_ptr_add(k, x, s->first[1], 4);
+        o->column_factors = ptx_ptr_add(k, x, s->first[1], 4);
     }
     if (f->flags & PTXK_MATMUL_BIAS) {
         x = ptxk__arg_ptr(k, s->m.args, offsetof(ptxk_matmul_args, bias));
@@ -20370,109 +20424,109 @@ static void ptxk__tensor_begin_output(ptx_kernel *k, const ptxk__dense *d, ptxk_
     x = ptxk__matmul_factors(k, f, &s->m, 0);
     x = ptx_ptr_add(k, x, y, 4);
     p = ptx_setp(k, PTX_LT, y, s->m.limit[0]);
-    o->row = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
+    o->row_factor = ptx_ld_if(k, p, PTX_F32, ptx_at(x, 0), ptx_f32(0));
 }
 
 /* The f32 number of a column of the tile, at `from`; 0 past the last column. */
-static ptx_val ptxk__tensor_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
-                                   uint32_t column) {
+static ptx_val ptxk__tensor_load_column(ptx_kernel *k, const ptxk__tensor_state *t, ptx_val from,
+                                        uint32_t column) {
     ptx_val x = ptx_add(k, t->s.first[1], ptx_u32(column)), p = ptx_setp(k, PTX_LT, x, t->s.m.limit[1]);
     return ptx_ld_if(k, p, PTX_F32, ptx_at(from, (int64_t)(4 * column)), ptx_f32(0));
 }
 
 /* Copies a box of C to shared memory: the leading thread does, when its copies to D have read their boxes. */
-static void ptxk__tensor_fetch(ptx_kernel *k, const ptxk__dense *d, const ptxk__tensor_state *t,
-                               const ptxk__tensor_output *o, uint32_t b) {
-    const ptxk__dense_state *s = &t->s;
-    ptx_val p = ptx_and(k, o->lead, o->add), barrier = ptx_off(s->loaded, (int64_t)(8 * (b & 1))), x;
+static void ptxk__tensor_fetch_c(ptx_kernel *k, const ptxk__tma *d, const ptxk__tensor_state *t,
+                                 const ptxk__tensor_output *o, uint32_t b) {
+    const ptxk__tma_state *s = &t->s;
+    ptx_val p = ptx_and(k, o->is_leader, o->reads_c), barrier = ptx_off(s->loaded, (int64_t)(8 * (b & 1))), x;
     ptx_if(k, p);
-    x = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+    x = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box_columns)) : s->first[1];
     ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(0));
     ptx_mbarrier_arrive_expect(k, barrier, ptx_u32(PTXK__TENSOR_BOX));
-    ptxk__dense_copy(k, ptx_off(o->boxes, (int64_t)((b & 1) * PTXK__TENSOR_BOX)), s->maps[2], x, s->first[0],
-                     o->z[0], barrier, NULL);
+    ptxk__tma_copy_box(k, ptx_off(o->boxes, (int64_t)((b & 1) * PTXK__TENSOR_BOX)), s->maps[2], x,
+                       s->first[0], o->z[0], barrier, NULL);
     ptx_end(k);
 }
 
-/* Adds beta C to the values, from the thread's row of the box; 16 bytes hold `per` of them. */
-static void ptxk__tensor_add(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val beta,
-                             uint32_t b) {
+/* Adds beta C to the values, from the thread's row of the box; 16 bytes hold chunk_values of them. */
+static void ptxk__tensor_add_c(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, ptx_val beta,
+                               uint32_t b) {
     ptx_val words[4], x[8], y;
-    uint32_t c, e, per = 16 / d->f->out_bytes;
+    uint32_t c, e, chunk_values = 16 / d->f->out_bytes;
     for (c = 0; c < 8; c++) {
-        ptx_ld_vec(k, PTX_B32, 4, ptx_at(t->row[c], (int64_t)((b & 1) * PTXK__TENSOR_BOX)), words);
+        ptx_ld_vec(k, PTX_B32, 4, ptx_at(t->chunk_at[c], (int64_t)((b & 1) * PTXK__TENSOR_BOX)), words);
         for (e = 0; e < 4; e++) {
-            if (per == 8)
+            if (chunk_values == 8)
                 ptxk__widen_word(k, d->f->out, words[e], x + 2 * e);
             else
                 x[e] = ptx_as(words[e], PTX_F32);
         }
-        for (e = 0; e < per; e++) {
-            y = ptx_get(k, t->value[c * per + e]);
+        for (e = 0; e < chunk_values; e++) {
+            y = ptx_get(k, t->value[c * chunk_values + e]);
             y = ptx_fma(k, beta, x[e], y);
-            ptx_set(k, t->value[c * per + e], y);
+            ptx_set(k, t->value[c * chunk_values + e], y);
         }
     }
 }
 
 /* Finishes and stores the results of a unit, box after box of 128 bytes of each row. */
-static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t, ptx_val tile) {
+static void ptxk__tensor_store(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t, ptx_val tile) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
+    ptxk__tma_state *s = &t->s;
     ptxk__tensor_output o;
     ptx_val x[8], y, q, at[5], words[8], divided = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
-    uint32_t boxes = d->columns / d->box, per = 16 / f->out_bytes, b, c, e, j;
+    uint32_t boxes = d->columns / d->box_columns, chunk_values = 16 / f->out_bytes, b, c, e, j;
     ptxk__tensor_begin_output(k, d, t, &o);
-    ptxk__tensor_fetch(k, d, t, &o, 0);
+    ptxk__tensor_fetch_c(k, d, t, &o, 0);
     for (b = 0; b < boxes; b++) {
         int64_t place = (int64_t)((b & 1) * PTXK__TENSOR_BOX);
         ptx_if(k, divided);
-        ptxk__tensor_join(k, d, t, b * d->box, d->box);
+        ptxk__tensor_join(k, d, t, b * d->box_columns, d->box_columns);
         ptx_else(k);
-        ptxk__tensor_load(k, d, t, tile, b * d->box, d->box);
-        if (b + 1 == boxes && !d->split) ptxk__tensor_drain(k, t);
+        ptxk__tensor_load_values(k, d, t, tile, b * d->box_columns, d->box_columns);
+        if (b + 1 == boxes && !d->split) ptxk__tensor_signal_drained(k, t);
         ptx_end(k);
-        if (b + 1 < boxes) ptxk__tensor_fetch(k, d, t, &o, b + 1);
-        for (j = 0; j < d->box; j++) {
+        if (b + 1 < boxes) ptxk__tensor_fetch_c(k, d, t, &o, b + 1);
+        for (j = 0; j < d->box_columns; j++) {
             y = ptx_get(k, t->value[j]);
-            if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row);
+            if (f->side[0].kind == PTXK_FACTORS_ROW) y = ptx_op2(k, PTX_MUL, PTX_RN, y, o.row_factor);
             q = o.factor;
             if (f->side[1].kind == PTXK_FACTORS_ROW) {
-                q = ptxk__tensor_column(k, t, o.factors, b * d->box + j);
+                q = ptxk__tensor_load_column(k, t, o.column_factors, b * d->box_columns + j);
                 q = ptx_op2(k, PTX_MUL, PTX_RN, q, o.factor);
             }
             y = ptx_op2(k, PTX_MUL, PTX_RN, y, q);
             ptx_set(k, t->value[j], y);
         }
-        ptx_if(k, o.add);
-        y = ptx_get(k, s->fetched);
+        ptx_if(k, o.reads_c);
+        y = ptx_get(k, s->c_parity);
         y = boxes / 2 % 2 ? y : ptx_u32(0);
         y = ptx_xor(k, y, ptx_u32(b / 2 & 1));
         ptxk__mbarrier_wait(k, ptx_off(s->loaded, (int64_t)(8 * (b & 1))), ptx_as(y, PTX_U32));
-        ptxk__tensor_add(k, d, t, o.beta, b);
+        ptxk__tensor_add_c(k, d, t, o.beta, b);
         ptx_else(k); /* waits until the copy from this box to D has read it */
-        ptx_if(k, o.lead);
+        ptx_if(k, o.is_leader);
         ptx_op1(k, PTX_BULK_WAIT_GROUP_READ, 0, ptx_imm(1));
         ptx_end(k);
-        ptxk__tensor_meet(k);
+        ptxk__tensor_barrier(k);
         ptx_end(k);
         for (c = 0; c < 8; c++) {
-            for (e = 0; e < per; e++) {
-                y = ptx_get(k, t->value[c * per + e]);
+            for (e = 0; e < chunk_values; e++) {
+                y = ptx_get(k, t->value[c * chunk_values + e]);
                 if (f->flags & PTXK_MATMUL_BIAS) {
-                    q = ptxk__tensor_column(k, t, o.bias, b * d->box + c * per + e);
+                    q = ptxk__tensor_load_column(k, t, o.bias, b * d->box_columns + c * chunk_values + e);
                     y = ptx_op2(k, PTX_ADD, PTX_RN, y, q);
                 }
                 x[e] = ptxk__matmul_activate(k, f, y);
             }
-            ptxk_narrow(k, f->out, per, x, words);
-            ptx_st_vec(k, PTX_B32, 4, ptx_at(t->row[c], place), words);
+            ptxk_narrow(k, f->out, chunk_values, x, words);
+            ptx_st_vec(k, PTX_B32, 4, ptx_at(t->chunk_at[c], place), words);
         }
         ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0);
-        ptxk__tensor_meet(k);
-        ptx_if(k, o.lead);
+        ptxk__tensor_barrier(k);
+        ptx_if(k, o.is_leader);
         at[0] = s->maps[3];
-        at[1] = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box)) : s->first[1];
+        at[1] = b ? ptx_add(k, s->first[1], ptx_u32(b * d->box_columns)) : s->first[1];
         at[2] = s->first[0];
         at[3] = o.z[1];
         at[4] = ptx_off(o.boxes, place);
@@ -20480,13 +20534,13 @@ static void ptxk__tensor_store(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor
         ptx_op0(k, PTX_BULK_COMMIT_GROUP, 0);
         ptx_end(k);
     }
-    y = ptx_get(k, s->fetched);
+    y = ptx_get(k, s->c_parity);
     y = ptx_xor(k, y, ptx_u32(1));
-    ptx_set(k, s->fetched, ptx_as(y, PTX_U32));
+    ptx_set(k, s->c_parity, ptx_as(y, PTX_U32));
 }
 
 /* Waits for the sums of this turn. Returns the tensor memory address of the warp's 32 lanes of them. */
-static ptx_val ptxk__tensor_await(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static ptx_val ptxk__tensor_await_sums(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     ptx_val tile = ptxk__tensor_tile(k, t), x, barrier = ptx_ptr_add(k, t->ready, tile, 8);
     x = ptxk__tensor_parity(k, t);
     ptxk__mbarrier_wait(k, barrier, ptx_as(x, PTX_U32));
@@ -20499,21 +20553,22 @@ static ptx_val ptxk__tensor_await(ptx_kernel *k, const ptxk__dense *d, ptxk__ten
 
 /* Factors along k: adds the sums of all steps of a unit, each times its factors. The factors of 128 columns
    pass through shared memory, one from each thread. */
-static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
+static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
     const ptxk__matmul *f = d->f;
-    ptxk__dense_state *s = &t->s;
-    ptx_val at[2], there[2], one[2], x, y, tile, count, stage, phase, place = t->columns, v[64], by[4];
+    ptxk__tma_state *s = &t->s;
+    ptx_val at[2], exists[2], factor[2], x, y, tile, count, stage, phase, place = t->column_factors, v[64];
+    ptx_val column_factor[4];
     ptx_var step;
     uint32_t i, j, side;
     for (i = 0; i < d->columns; i++) ptx_set(k, t->sum[i], ptx_f32(0));
     count = ptxk__arg_u32(k, s->m.args, offsetof(ptxk_matmul_args, k));
     count = ptxk_div_up(k, count, ptx_u32(PTXK__MATMUL_BLOCK));
     for (side = 0; side < 2; side++) {
-        one[side] = ptx_f32(1);
+        factor[side] = ptx_f32(1);
         if (f->side[side].kind < PTXK_FACTORS_BLOCK) continue;
         x = s->first[side]; /* a cluster may have a tile past the last row */
         if (f->side[side].kind == PTXK_FACTORS_BLOCK) x = ptx_add(k, x, s->thread);
-        there[side] = ptx_setp(k, PTX_LT, x, s->m.limit[side]);
+        exists[side] = ptx_setp(k, PTX_LT, x, s->m.limit[side]);
         if (f->side[side].kind == PTXK_FACTORS_SQUARE) x = ptx_div(k, x, ptx_u32(PTXK__MATMUL_BLOCK));
         x = ptx_mul_wide(k, x, count);
         at[side] = ptxk__matmul_factors(k, f, &s->m, side);
@@ -20524,25 +20579,26 @@ static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__te
     for (side = 0; side < 2; side++) {
         if (f->side[side].kind < PTXK_FACTORS_BLOCK) continue;
         y = ptx_ptr_add(k, at[side], x, 4);
-        one[side] = ptx_ld_if(k, there[side], PTX_F32, ptx_at(y, 0), ptx_f32(0));
+        factor[side] = ptx_ld_if(k, exists[side], PTX_F32, ptx_at(y, 0), ptx_f32(0));
     }
     if (f->side[1].kind == PTXK_FACTORS_BLOCK) {
-        place = ptx_ptr_add(k, t->columns, ptxk__tensor_tile(k, t), 512);
+        place = ptx_ptr_add(k, t->column_factors, ptxk__tensor_tile(k, t), 512);
         y = ptx_ptr_add(k, place, s->thread, 4);
-        ptx_st(k, PTX_F32, ptx_at(y, 0), one[1]);
-        ptxk__tensor_meet(k); /* the next step's comes after all loads of this one */
+        ptx_st(k, PTX_F32, ptx_at(y, 0), factor[1]);
+        ptxk__tensor_barrier(k); /* the next step's comes after all loads of this one */
     } else if (f->side[1].kind == PTXK_FACTORS_SQUARE) {
-        one[0] = ptx_op2(k, PTX_MUL, PTX_RN, one[0], one[1]);
+        factor[0] = ptx_op2(k, PTX_MUL, PTX_RN, factor[0], factor[1]);
     }
-    tile = ptxk__tensor_await(k, d, t);
+    tile = ptxk__tensor_await_sums(k, d, t);
     for (i = 0; i < d->columns; i += 32) {
         ptxk__tensor_fetch_sums(k, d, tile, i, 32, v);
-        if (i + 32 == d->columns) ptxk__tensor_drain(k, t);
+        if (i + 32 == d->columns) ptxk__tensor_signal_drained(k, t);
         for (j = 0; j < 32; j++) {
-            y = one[0];
+            y = factor[0];
             if (f->side[1].kind == PTXK_FACTORS_BLOCK) {
-                if (j % 4 == 0) ptx_ld_vec(k, PTX_F32, 4, ptx_at(place, (int64_t)(4 * (i + j))), by);
-                y = ptx_op2(k, PTX_MUL, PTX_RN, y, by[j % 4]);
+                if (j % 4 == 0)
+                    ptx_ld_vec(k, PTX_F32, 4, ptx_at(place, (int64_t)(4 * (i + j))), column_factor);
+                y = ptx_op2(k, PTX_MUL, PTX_RN, y, column_factor[j % 4]);
             }
             x = ptx_get(k, t->sum[i + j]);
             x = ptx_fma(k, v[j], y, x);
@@ -20554,36 +20610,36 @@ static void ptxk__tensor_sum_steps(ptx_kernel *k, const ptxk__dense *d, ptxk__te
 }
 
 /* The four warps that write results: thread i has row i of the tile. */
-static void ptxk__tensor_write(ptx_kernel *k, const ptxk__dense *d, ptxk__tensor_state *t) {
-    ptxk__dense_state *s = &t->s;
+static void ptxk__tensor_write(ptx_kernel *k, const ptxk__tma *d, ptxk__tensor_state *t) {
+    ptxk__tma_state *s = &t->s;
     ptx_val x, y, p, tile = t->memory;
     ptx_var unit;
     uint32_t c, j;
     x = ptx_and(k, s->thread, ptx_u32(31));
     s->lane = ptx_as(x, PTX_U32);
-    t->hand_over = ptx_mapa(k, t->drained, ptx_u32(0));
+    t->drained_even = ptx_mapa(k, t->drained, ptx_u32(0));
     x = ptx_and(k, s->thread, ptx_u32(7));
     y = ptx_mul(k, s->thread, ptx_u32(128));
     y = ptx_mad(k, ptx_as(x, PTX_U32), ptx_u32(16), y);
     y = ptx_add(k, y, ptx_u32(d->stages * d->stage_bytes));
-    t->row[0] = ptx_ptr_add(k, s->m.shared, y, 1);
+    t->chunk_at[0] = ptx_ptr_add(k, s->m.shared, y, 1);
     for (c = 1; c < 8; c++) { /* boxes are 1024-byte aligned: XOR gives the others */
-        x = ptx_xor(k, ptx_as(t->row[0], PTX_B32), ptx_b32(16 * c));
-        t->row[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
+        x = ptx_xor(k, ptx_as(t->chunk_at[0], PTX_B32), ptx_b32(16 * c));
+        t->chunk_at[c] = ptx_ptr(ptx_as(x, PTX_U32), PTX_SHARED);
     }
-    for (j = 0; j < d->box; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
+    for (j = 0; j < d->box_columns; j++) t->value[j] = ptx_var_new(k, ptx_f32(0));
     for (j = 0; j < d->columns && d->split; j++) t->sum[j] = ptx_var_new(k, ptx_f32(0));
-    s->fetched = ptx_var_new(k, ptx_u32(0));
+    s->c_parity = ptx_var_new(k, ptx_u32(0));
     unit = ptxk__tensor_begin_units(k, d, t);
     if (d->split)
         ptxk__tensor_sum_steps(k, d, t);
     else
-        tile = ptxk__tensor_await(k, d, t);
+        tile = ptxk__tensor_await_sums(k, d, t);
     x = ptx_mov(k, ptx_u32(1));
     s->writes = ptx_var_new(k, x);
     p = ptx_setp(k, PTX_GT, s->m.parts, ptx_u32(1));
     ptx_if(k, p);
-    p = ptxk__tensor_leave(k, d, t, tile);
+    p = ptxk__tensor_store_part(k, d, t, tile);
     x = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
     ptx_set(k, s->writes, x);
     ptx_end(k);
@@ -20604,11 +20660,11 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     static const char *const names[] = {"map_a", "map_b", "map_c", "map_d"};
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__tensor_state t;
-    ptxk__dense_state *s = &t.s;
-    ptxk__dense d;
+    ptxk__tma_state *s = &t.s;
+    ptxk__tma d;
     ptx_val p, q, x, tid, warp, slot, count;
     uint32_t i;
-    ptxk__dense_shape(f, entry, &d);
+    ptxk__tma_shape(f, entry, &d);
     memset(&t, 0, sizeof t);
     t.pair = entry == PTXK__TENSOR_PAIR;
     ptx_launch_bounds(k, PTXK__TENSOR_THREADS, 1);
@@ -20622,7 +20678,8 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     s->loaded = ptx_shared(k, "loaded", PTX_U64, 2, 8);
     s->flag = ptx_shared(k, "flag", PTX_U32, 1, 4);
     slot = ptx_shared(k, "slot", PTX_U32, 1, 4);
-    if (f->side[1].kind == PTXK_FACTORS_BLOCK) t.columns = ptx_shared(k, "factors", PTX_F32, 2 * 128, 16);
+    if (f->side[1].kind == PTXK_FACTORS_BLOCK)
+        t.column_factors = ptx_shared(k, "factors", PTX_F32, 2 * 128, 16);
     s->m.shared = ptx_shared_dynamic_aligned(k, 1024);
     tid = ptx_tid_x(k);
     s->rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
@@ -20646,13 +20703,13 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     warp = ptx_warp_uniform(k, ptx_as(x, PTX_U32));
     q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
     ptx_if(k, q);
-    ptx_op2(k, PTX_TCGEN05_ALLOC, ptxk__tensor_group(&t), slot, ptx_imm(512));
-    ptx_op0(k, PTX_TCGEN05_RELINQUISH, ptxk__tensor_group(&t));
+    ptx_op2(k, PTX_TCGEN05_ALLOC, ptxk__tensor_cta_group(&t), slot, ptx_imm(512));
+    ptx_op0(k, PTX_TCGEN05_RELINQUISH, ptxk__tensor_cta_group(&t));
     ptx_end(k);
     ptx_cluster_arrive(k);
     ptx_cluster_wait(k);
     t.memory = ptx_ld(k, PTX_U32, ptx_at(slot, 0));
-    ptxk__dense_begin_units(k, &d, s);
+    ptxk__tma_compute_units(k, &d, s);
     s->phases = ptx_var_new(k, ptx_u32(0));
     x = ptx_and(k, tid, ptx_u32(127));
     s->thread = ptx_as(x, PTX_U32);
@@ -20672,7 +20729,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     if (t.pair) {
         q = ptx_setp(k, PTX_NE, s->rank, ptx_u32(0));
         ptx_if(k, q);
-        ptxk__tensor_hand_on(k, &d, &t);
+        ptxk__tensor_forward_full(k, &d, &t);
         ptx_else(k);
     }
     ptxk__tensor_multiply(k, &d, &t);
@@ -20686,7 +20743,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
     ptx_cluster_wait(k);
     q = ptx_setp(k, PTX_EQ, warp, ptx_u32(2));
     ptx_if(k, q);
-    ptx_op2(k, PTX_TCGEN05_DEALLOC, ptxk__tensor_group(&t), t.memory, ptx_imm(512));
+    ptx_op2(k, PTX_TCGEN05_DEALLOC, ptxk__tensor_cta_group(&t), t.memory, ptx_imm(512));
     ptx_end(k);
     ptx_ret(k);
 }
@@ -20694,7 +20751,7 @@ static void ptxk__tensor_emit(ptx_module *m, const char *site, const ptxk__matmu
 PTXK__EMIT(matmul) {
     const ptxk_matmul_desc *d = (const ptxk_matmul_desc *)desc;
     ptxk__matmul f;
-    ptxk__dense dense;
+    ptxk__tma form;
     ptxk_message why;
     char name[160];
     uint32_t small_tile, entry;
@@ -20707,15 +20764,15 @@ PTXK__EMIT(matmul) {
                        f.side[0].kind, f.side[1].kind, f.tile);
         ptxk__matmul_emit(m, site, &f, name);
     }
-    for (entry = PTXK__DENSE_WIDE; entry <= PTXK__DENSE_SHORT && f.dense; entry++) {
-        ptxk__dense_shape(&f, entry, &dense);
-        if (dense.split && dense.alternate) break;
+    for (entry = PTXK__WARPGROUP_WIDE; entry <= PTXK__WARPGROUP_ALTERNATE && f.has_warpgroups; entry++) {
+        ptxk__tma_shape(&f, entry, &form);
+        if (form.split && form.alternate) break;
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_w%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
                        f.side[0].kind, f.side[1].kind, entry);
-        ptxk__dense_emit(m, site, &f, entry, name);
+        ptxk__warpgroup_emit(m, site, &f, entry, name);
     }
-    for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.memory; entry++) {
+    for (entry = PTXK__TENSOR_ONE; entry <= PTXK__TENSOR_PAIR && f.has_tensor_memory; entry++) {
         if (entry == PTXK__TENSOR_PAIR && !ptxk__tensor_has_pair(&f)) break;
         (void)snprintf(name, sizeof name, "matmul_%s_%s_%s_f%u_p%u_a%u_s%u%u_m%u", ptx_type_name(f.type[0]),
                        ptx_type_name(f.type[1]), ptx_type_name(f.out), f.flags, f.precision, f.activation,
