@@ -20704,21 +20704,21 @@ PTXK__CHECK(norm) {
     ptxk__row f;
     ptxk__span span[5];
     uint64_t bytes;
-    int added;
+    int has_residual;
     ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
-    added = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
+    has_residual = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
     bytes = (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type);
     span[0] = ptxk__span_of("x", args->x, bytes, 16, 1);
-    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
+    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, has_residual);
     span[2] =
         ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
     span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type && !(desc->flags & PTXK_NORM_ADD));
-    if (added) span[0] = ptxk__span_written(span[0], 0);
-    span[added].same = 1;
+    if (has_residual) span[0] = ptxk__span_written(span[0], 0);
+    span[has_residual].same = 1;
     bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
     span[3] = ptxk__span_of("gamma", args->gamma, bytes, 16, !(desc->flags & PTXK_NORM_PLAIN));
     span[4] = ptxk__span_of("beta", args->beta, bytes, 16, (desc->flags & PTXK_NORM_BETA) != 0);
@@ -20823,14 +20823,14 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_po
         sum = ptxk__norm_sum(k, f, s, sum, x, squares, mean);
     } else {
         ptx_var total = ptx_var_new(k, sum);
-        ptxk__row_position here = ptxk__row_pass(k, &f->row, s, &i);
-        ptxk__norm_addresses(k, f, &here);
+        ptxk__row_position pass = ptxk__row_pass(k, &f->row, s, &i);
+        ptxk__norm_addresses(k, f, &pass);
         if (first)
-            ptxk__norm_load(k, f, &here, x);
+            ptxk__norm_load(k, f, &pass, x);
         else
-            ptxk__row_load(k, &f->row, &here, f->x, f->x_at, x);
+            ptxk__row_load(k, &f->row, &pass, f->x, f->x_at, x);
         sum = ptx_get(k, total);
-        sum = ptxk__norm_sum(k, f, &here, sum, x, squares, mean);
+        sum = ptxk__norm_sum(k, f, &pass, sum, x, squares, mean);
         ptx_set(k, total, sum);
         ptx_end(k);
         sum = ptx_get(k, total);
@@ -20880,10 +20880,10 @@ PTXK__EMIT(norm) {
     if (f.row.passes == 1) {
         ptxk__norm_finish(k, &f, &s, x, f.layer ? &mean : NULL, factor, gamma);
     } else {
-        ptxk__row_position here = ptxk__row_pass(k, &f.row, &s, &i);
-        ptxk__norm_addresses(k, &f, &here);
-        ptxk__row_load(k, &f.row, &here, f.x, f.x_at, x);
-        ptxk__norm_finish(k, &f, &here, x, f.layer ? &mean : NULL, factor, NULL);
+        ptxk__row_position pass = ptxk__row_pass(k, &f.row, &s, &i);
+        ptxk__norm_addresses(k, &f, &pass);
+        ptxk__row_load(k, &f.row, &pass, f.x, f.x_at, x);
+        ptxk__norm_finish(k, &f, &pass, x, f.layer ? &mean : NULL, factor, NULL);
         ptx_end(k);
     }
     ptx_ret(k);
@@ -20965,7 +20965,7 @@ static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, doub
 
 PTXK__EMIT(softmax) {
     ptxk__row f;
-    ptxk__row_position s, here;
+    ptxk__row_position s, pass;
     ptxk_message why;
     char name[96], factor[16] = "";
     const ptxk_softmax_desc *d = (const ptxk_softmax_desc *)desc;
@@ -21011,9 +21011,9 @@ PTXK__EMIT(softmax) {
         sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
     } else {
         ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
-        here = ptxk__row_pass(k, &f, &s, &i);
-        x_at = ptxk__row_address(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
-        ptxk__softmax_load(k, &f, &here, xt, x_at, scale, late, x);
+        pass = ptxk__row_pass(k, &f, &s, &i);
+        x_at = ptxk__row_address(k, &f, &pass, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        ptxk__softmax_load(k, &f, &pass, xt, x_at, scale, late, x);
         old = ptx_get(k, top);
         most = old;
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
@@ -21115,9 +21115,9 @@ PTXK__CHECK(activation) {
 /* gelu(x) = max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, which keeps the precision of small results. */
 static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     static const double a[5] = {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592};
-    ptx_val size = ptx_abs(k, x), t, h, top;
+    ptx_val magnitude = ptx_abs(k, x), t, h, top;
     int i;
-    t = ptx_fma(k, size, ptx_f32(0.3275911 * 0.70710678118654752440), ptx_f32(1));
+    t = ptx_fma(k, magnitude, ptx_f32(0.3275911 * 0.70710678118654752440), ptx_f32(1));
     t = ptx_rcp(k, t);
     h = ptx_f32(a[0] / 2);
     for (i = 1; i < 5; i++) h = ptx_fma(k, h, t, ptx_f32(a[i] / 2));
@@ -21126,10 +21126,10 @@ static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     t = ptx_op2(k, PTX_MUL, PTX_RN, t, ptx_f32(-0.5 * 1.44269504088896340736));
     t = ptx_ex2(k, t);
     h = ptx_op2(k, PTX_MUL, PTX_RN, h, t);
-    size = ptx_min(k, size, ptx_f32(64)); /* h is 0 there; avoids inf * 0 */
-    size = ptx_neg(k, size);
+    magnitude = ptx_min(k, magnitude, ptx_f32(64)); /* h is 0 there; avoids inf * 0 */
+    magnitude = ptx_neg(k, magnitude);
     top = ptx_max(k, x, ptx_f32(0));
-    return ptx_fma(k, size, h, top);
+    return ptx_fma(k, magnitude, h, top);
 }
 
 static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
@@ -21141,13 +21141,13 @@ static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
 static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
                                     ptx_val i, uint32_t n) {
     ptx_type xt = (ptx_type)d->x_type, yt = (ptx_type)d->y_type;
-    ptx_val x[8], up[8], here;
+    ptx_val x[8], up[8], address;
     uint32_t e;
-    here = ptx_ptr_add(k, at[0], i, ptx_type_bytes(xt));
-    ptxk_load_f32(k, xt, n, ptx_at(here, 0), x);
+    address = ptx_ptr_add(k, at[0], i, ptx_type_bytes(xt));
+    ptxk_load_f32(k, xt, n, ptx_at(address, 0), x);
     if (d->gated) {
-        here = ptx_ptr_add(k, at[1], i, ptx_type_bytes(xt));
-        ptxk_load_f32(k, xt, n, ptx_at(here, 0), up);
+        address = ptx_ptr_add(k, at[1], i, ptx_type_bytes(xt));
+        ptxk_load_f32(k, xt, n, ptx_at(address, 0), up);
     }
     for (e = 0; e < n; e++) {
         if (d->kind == PTXK_SWIGLU_CLAMPED) {
@@ -21157,8 +21157,8 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
         x[e] = ptxk__activate(k, d->kind, x[e]);
         if (d->gated) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], up[e]);
     }
-    here = ptx_ptr_add(k, at[2], i, ptx_type_bytes(yt));
-    ptxk_store_f32(k, yt, n, ptx_at(here, 0), x);
+    address = ptx_ptr_add(k, at[2], i, ptx_type_bytes(yt));
+    ptxk_store_f32(k, yt, n, ptx_at(address, 0), x);
 }
 
 PTXK__EMIT(activation) {
@@ -21170,7 +21170,7 @@ PTXK__EMIT(activation) {
     char name[96];
     ptx_kernel *k;
     uint32_t vec = 1, w;
-    ptx_val args, at[3], n, row, i, p, stride, odd, wide, last;
+    ptx_val args, at[3], n, row, i, p, stride, unaligned, n64, last;
     ptx_code code = ptxk__activation_form(d, &vec, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     (void)snprintf(name, sizeof name, "%s%s_%s_%s", names[d->kind], d->gated ? "_gated" : "",
@@ -21180,25 +21180,25 @@ PTXK__EMIT(activation) {
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_activation_args), 8);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_activation_args, n));
     row = ptx_ctaid_y(k);
-    wide = ptx_cvt(k, PTX_U64, n);
+    n64 = ptx_cvt(k, PTX_U64, n);
     row = ptx_cvt(k, PTX_U64, row);
-    odd = wide;
+    unaligned = n64;
     for (w = 0; w < 3; w++) {
         uint32_t bytes = ptxk__kv_bytes(w == 2 ? d->y_type : d->x_type);
         if (w == 1 && !d->gated) continue;
         at[w] = ptxk__arg_ptr(k, args, field[w]);
         i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* vectors only where all is aligned */
         i = ptx_shr(k, i, ptx_u32(bytes == 4 ? 2 : 1));  /* in elements, like n and the strides */
-        odd = ptx_or(k, odd, i);
+        unaligned = ptx_or(k, unaligned, i);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)(field[w] + offsetof(ptxk_activation_args, x_stride))));
         p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
-        stride = ptx_selp(k, wide, stride, p);
-        odd = ptx_or(k, odd, stride);
+        stride = ptx_selp(k, n64, stride, p);
+        unaligned = ptx_or(k, unaligned, stride);
         i = ptx_mul(k, row, stride);
         at[w] = ptx_ptr_add(k, at[w], i, bytes);
     }
-    odd = ptx_and(k, odd, ptx_u64(vec - 1));
+    unaligned = ptx_and(k, unaligned, ptx_u64(vec - 1));
     i = ptx_ctaid_x(k);
     p = ptx_tid_x(k);
     i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), p);
@@ -21206,7 +21206,7 @@ PTXK__EMIT(activation) {
     p = ptx_setp(k, PTX_GE, i, n);
     ptx_guard(k, p);
     ptx_ret(k);
-    p = ptx_setp(k, PTX_EQ, odd, ptx_u64(0));
+    p = ptx_setp(k, PTX_EQ, unaligned, ptx_u64(0));
     ptx_if(k, p);
     ptxk__activation_access(k, d, at, i, vec);
     ptx_else(k);
@@ -21231,7 +21231,7 @@ PTXK__LEFT_OUT(activation)
 
 typedef struct ptxk__rope {
     ptx_type type;
-    uint32_t heads, d, half, interleaved, bytes;
+    uint32_t heads, head_dim, half, interleaved, bytes;
     uint32_t groups; /* groups of PTXK__ROPE_HEADS heads */
 } ptxk__rope;
 
@@ -21254,7 +21254,7 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
                             "rope: pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX", d->pairs);
     f->type = (ptx_type)d->type;
     f->heads = d->heads;
-    f->d = d->head_dim;
+    f->head_dim = d->head_dim;
     f->half = d->dims / 2;
     f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
     f->bytes = ptxk__kv_bytes(d->type);
@@ -21279,7 +21279,7 @@ PTXK__CHECK(rope) {
     uint64_t row, stride;
     ptx_code code = ptxk__rope_form(desc, &f, why);
     if (code) return code;
-    row = (uint64_t)f.heads * f.d;
+    row = (uint64_t)f.heads * f.head_dim;
     stride = args->stride ? args->stride : row;
     if (stride < row || stride % 2 || stride > (uint64_t)1 << 40)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: stride is %llu, must be even, %llu to 2^40",
@@ -21365,7 +21365,7 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
 }
 
 /* Rotates a pair: a, b become a c - b s, a s + b c. */
-static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
+static void ptxk__rope_rotate_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
     ptx_val x, y, minus;
     x = ptx_op2(k, PTX_MUL, PTX_RN, *a, c);
     minus = ptx_neg(k, s);
@@ -21384,7 +21384,7 @@ PTXK__EMIT(rope) {
     ptx_val args, i, pair, group, token, p, at, stride, position, c, s, x[2], inside, head;
     ptx_code code = ptxk__rope_form((const ptxk_rope_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    (void)snprintf(name, sizeof name, "rope_h%u_d%u_%u_%s_%s", f.heads, f.d, 2 * f.half,
+    (void)snprintf(name, sizeof name, "rope_h%u_d%u_%u_%s_%s", f.heads, f.head_dim, 2 * f.half,
                    f.interleaved ? "pairs" : "halves", ptx_type_name(f.type));
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
@@ -21407,16 +21407,17 @@ PTXK__EMIT(rope) {
     ptxk__rope_turn(k, position, c, &c, &s);
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_rope_args, stride)));
     p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
-    stride = ptx_selp(k, ptx_u64((uint64_t)f.heads * f.d), stride, p);
+    stride = ptx_selp(k, ptx_u64((uint64_t)f.heads * f.head_dim), stride, p);
     token = ptx_cvt(k, PTX_U64, token);
     stride = ptx_mul(k, stride, token);
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_rope_args, x));
     at = ptx_ptr_add(k, at, stride, f.bytes);
     head = ptx_mul(k, group, ptx_u32(PTXK__ROPE_HEADS));
-    at = ptx_ptr_add(k, at, head, f.d * f.bytes);
+    at = ptx_ptr_add(k, at, head, f.head_dim * f.bytes);
     at = ptx_ptr_add(k, at, pair, f.interleaved ? 2 * f.bytes : f.bytes);
     for (h = 0; h < PTXK__ROPE_HEADS; h++) {
-        int64_t here = (int64_t)h * f.d * f.bytes, other = here + (int64_t)f.half * f.bytes;
+        int64_t first_at = (int64_t)h * f.head_dim * f.bytes,
+                second_at = first_at + (int64_t)f.half * f.bytes;
         int partial = f.heads % PTXK__ROPE_HEADS && h >= f.heads % PTXK__ROPE_HEADS;
         if (partial) {
             inside = ptx_add(k, head, ptx_u32(h));
@@ -21424,17 +21425,17 @@ PTXK__EMIT(rope) {
             ptx_if(k, inside);
         }
         if (f.interleaved) {
-            ptxk_load_f32(k, f.type, 2, ptx_at(at, here), x);
+            ptxk_load_f32(k, f.type, 2, ptx_at(at, first_at), x);
         } else {
-            ptxk_load_f32(k, f.type, 1, ptx_at(at, here), &x[0]);
-            ptxk_load_f32(k, f.type, 1, ptx_at(at, other), &x[1]);
+            ptxk_load_f32(k, f.type, 1, ptx_at(at, first_at), &x[0]);
+            ptxk_load_f32(k, f.type, 1, ptx_at(at, second_at), &x[1]);
         }
-        ptxk__rope_pair(k, c, s, &x[0], &x[1]);
+        ptxk__rope_rotate_pair(k, c, s, &x[0], &x[1]);
         if (f.interleaved) {
-            ptxk_store_f32(k, f.type, 2, ptx_at(at, here), x);
+            ptxk_store_f32(k, f.type, 2, ptx_at(at, first_at), x);
         } else {
-            ptxk_store_f32(k, f.type, 1, ptx_at(at, here), &x[0]);
-            ptxk_store_f32(k, f.type, 1, ptx_at(at, other), &x[1]);
+            ptxk_store_f32(k, f.type, 1, ptx_at(at, first_at), &x[0]);
+            ptxk_store_f32(k, f.type, 1, ptx_at(at, second_at), &x[1]);
         }
         if (partial) ptx_end(k);
     }
@@ -21451,7 +21452,7 @@ PTXK__LEFT_OUT(rope)
 
 typedef struct ptxk__embed {
     const ptxk__block *format;
-    uint32_t n, each, threads; /* each: elements of a thread; threads: for a row */
+    uint32_t n, vec, threads; /* vec: elements of a thread; threads: for a row */
     uint64_t row_bytes;
     float scale;
 } ptxk__embed;
@@ -21470,12 +21471,12 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
         return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
                             d->n, f->format->values, ptxk_format_name(d->format));
     f->n = d->n;
-    for (f->each = f->format->values > 1
-                       ? 8
-                       : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
-         d->n % f->each;)
-        f->each /= 2;
-    f->threads = d->n / f->each;
+    for (f->vec = f->format->values > 1
+                      ? 8
+                      : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
+         d->n % f->vec;)
+        f->vec /= 2;
+    f->threads = d->n / f->vec;
     f->row_bytes = (uint64_t)(d->n / f->format->values) * f->format->bytes;
     f->scale = d->scale < 0 || d->scale > 0 ? d->scale : 1.0f;
     return PTX_E_NONE;
@@ -21512,7 +21513,7 @@ PTXK__EMIT(embed) {
     ptx_kernel *k;
     ptx_type y;
     uint32_t i, bytes;
-    ptx_val args, part, p, token, id, rows, at, y_at, x[8], block, none;
+    ptx_val args, part, p, token, id, rows, at, y_at, x[8], block, invalid;
     ptxk__octet o;
     ptx_code code = ptxk__embed_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -21539,15 +21540,15 @@ PTXK__EMIT(embed) {
     id = ptx_ld(k, PTX_U32, ptx_at(at, 0));
     y_at = ptxk__arg_ptr(k, args, offsetof(ptxk_embed_args, y));
     y_at = ptx_ptr_add(k, y_at, token, f.n * bytes);
-    y_at = ptx_ptr_add(k, y_at, part, f.each * bytes);
+    y_at = ptx_ptr_add(k, y_at, part, f.vec * bytes);
     rows = ptxk__arg_u32(k, args, offsetof(ptxk_embed_args, rows));
-    none = ptx_setp(k, PTX_GE, id, rows);
-    ptx_if(k, none);
+    invalid = ptx_setp(k, PTX_GE, id, rows);
+    ptx_if(k, invalid);
     {
         x[0] = ptx_mov(k, ptx_f32(NAN));
-        for (i = 1; i < f.each; i++) x[i] = x[0];
-        for (i = 0; i < f.each; i += 4 < f.each ? 4 : f.each)
-            ptxk_store_f32(k, y, f.each < 4 ? f.each : 4, ptx_at(y_at, (int64_t)i * bytes), x + i);
+        for (i = 1; i < f.vec; i++) x[i] = x[0];
+        for (i = 0; i < f.vec; i += 4 < f.vec ? 4 : f.vec)
+            ptxk_store_f32(k, y, f.vec < 4 ? f.vec : 4, ptx_at(y_at, (int64_t)i * bytes), x + i);
         ptx_ret(k);
     }
     ptx_end(k);
@@ -21567,16 +21568,16 @@ PTXK__EMIT(embed) {
         }
     } else {
         ptx_type t = d->format == PTXK_F32 ? PTX_F32 : d->format == PTXK_F16 ? PTX_F16 : PTX_BF16;
-        at = ptx_ptr_add(k, at, part, f.each * f.format->bytes);
-        ptxk_load_f32(k, t, f.each, ptx_with(ptx_at(at, 0), PTX_NC), x);
+        at = ptx_ptr_add(k, at, part, f.vec * f.format->bytes);
+        ptxk_load_f32(k, t, f.vec, ptx_with(ptx_at(at, 0), PTX_NC), x);
     }
     if (d->scale < 0 || d->scale > 0)
-        for (i = 0; i < f.each; i++) x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32((double)f.scale));
-    if (f.each * bytes > 16) {
+        for (i = 0; i < f.vec; i++) x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32((double)f.scale));
+    if (f.vec * bytes > 16) {
         ptxk_store_f32(k, y, 4, ptx_at(y_at, 0), x);
         ptxk_store_f32(k, y, 4, ptx_at(y_at, 16), x + 4);
     } else {
-        ptxk_store_f32(k, y, f.each, ptx_at(y_at, 0), x);
+        ptxk_store_f32(k, y, f.vec, ptx_at(y_at, 0), x);
     }
     ptx_ret(k);
     return ptx_get_error(m)->code;
@@ -21609,13 +21610,13 @@ static ptx_val ptxk__sample_key(ptx_kernel *k, ptx_val x, ptx_val token) {
     return ptx_or(k, key, token);
 }
 
-static ptx_val ptxk__sample_token(ptx_kernel *k, ptx_val key) {
+static ptx_val ptxk__key_token(ptx_kernel *k, ptx_val key) {
     ptx_val token = ptx_cvt(k, PTX_U32, key);
     token = ptx_and(k, token, ptx_u32(0xffffff));
     return ptx_xor(k, token, ptx_u32(0xffffff));
 }
 
-static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
+static ptx_val ptxk__shuffle_max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     ptx_val part[2], other;
     uint32_t i;
     ptx_unpack(k, PTX_U32, 2, x, part);
@@ -21658,7 +21659,7 @@ static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
 static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
     uint32_t d, warps = f->threads / 32;
     ptx_val lane, warp, at, p;
-    for (d = 1; d < 32; d *= 2) key = ptxk__max_u64(k, key, d);
+    for (d = 1; d < 32; d *= 2) key = ptxk__shuffle_max_u64(k, key, d);
     lane = ptx_and(k, f->tid, ptx_u32(31));
     warp = ptx_shr(k, f->tid, ptx_u32(5));
     ptxk__sample_barrier(k, f);
@@ -21670,12 +21671,12 @@ static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, pt
     lane = ptx_and(k, lane, ptx_u32(warps - 1));
     at = ptx_ptr_add(k, f->counters, lane, 8);
     key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS));
-    for (d = 1; d < warps; d *= 2) key = ptxk__max_u64(k, key, d);
+    for (d = 1; d < warps; d *= 2) key = ptxk__shuffle_max_u64(k, key, d);
     return key;
 }
 
 /* Loads the logit of token i of the row. */
-static ptx_val ptxk__logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
+static ptx_val ptxk__load_logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
     ptx_val x, at = ptx_ptr_add(k, f->at, i, ptx_type_bytes(f->type));
     ptxk_load_f32(k, f->type, 1, ptx_at(at, 0), &x);
     return x;
@@ -21686,7 +21687,7 @@ static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     ptx_var best = ptx_var_new(k, ptx_u64(0));
     ptx_val i, x, key;
     i = ptx_for(k, f->tid, f->n, ptx_u32(f->threads));
-    x = ptxk__logit(k, f, i);
+    x = ptxk__load_logit(k, f, i);
     x = ptxk__sample_key(k, x, i);
     key = ptx_get(k, best);
     x = ptx_max(k, x, key);
@@ -21714,8 +21715,8 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
                                   int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
     ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weight of the keys above the prefix */
-    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* their weight or number, as by_count */
-    ptx_val i, x, key, at, sh, digit, w, same, p, up, pre;
+    ptx_var above_sum = ptx_var_new(k, ptx_u64(0)); /* their weight or number, as by_count */
+    ptx_val i, x, key, at, sh, digit, w, key_prefix, p, up, pre;
     ptx_loop(k);
     {
         i = ptx_for(k, f->tid, ptx_u32(PTXK__SAMPLE_BINS), ptx_u32(f->threads));
@@ -21729,10 +21730,10 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
         up = ptx_add(k, sh, ptx_u32(8));
         pre = ptx_get(k, prefix);
         i = ptx_for(k, f->tid, f->n, ptx_u32(f->threads));
-        x = ptxk__logit(k, f, i);
+        x = ptxk__load_logit(k, f, i);
         key = ptxk__sample_key(k, x, i);
-        same = ptx_shr(k, key, up);
-        p = ptx_setp(k, PTX_EQ, same, pre);
+        key_prefix = ptx_shr(k, key, up);
+        p = ptx_setp(k, PTX_EQ, key_prefix, pre);
         ptx_if(k, p);
         {
             x = ptxk__clamp_infinity(k, x);
@@ -21767,7 +21768,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             at = ptx_ptr_add(k, f->counters, i, 4);
             count = ptx_ld(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS));
             count = ptx_cvt(k, PTX_U64, count);
-            sum = ptx_get(k, passed);
+            sum = ptx_get(k, above_sum);
             total = ptx_add(k, sum, by_count ? count : w);
             done = ptx_setp(k, PTX_GE, total, target);
             last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* the target is not reached: all count */
@@ -21776,7 +21777,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             weights = ptx_get(k, above);
             weights = ptx_add(k, weights, w);
             ptx_set(k, above, weights);
-            ptx_set(k, passed, total);
+            ptx_set(k, above_sum, total);
             i = ptx_sub(k, i, ptx_u32(1));
             ptx_set(k, bin, i);
             ptx_end(k);
@@ -21787,7 +21788,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             pre = ptx_or(k, pre, key);
             ptx_set(k, prefix, pre);
             weights = ptx_get(k, above);
-            sum = ptx_get(k, passed);
+            sum = ptx_get(k, above_sum);
             ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND), pre);
             ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 8), weights);
             ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 16), sum);
@@ -21803,7 +21804,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
         x = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 8));
         ptx_set(k, above, x);
         x = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 16));
-        ptx_set(k, passed, x);
+        ptx_set(k, above_sum, x);
         sh = ptx_get(k, shift);
         p = ptx_setp(k, PTX_GT, sh, ptx_u32(0));
         ptx_while(k, p);
@@ -21837,20 +21838,20 @@ typedef struct ptxk__sampling {
 
 /* Samples a token from a row of logits, with all f->threads threads. The temperature is not 0. */
 static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__sampling *w) {
-    ptx_val best, most, factor, p, all, key, sum, target, part, r;
+    ptx_val best, most, factor, p, n64, key, sum, target, part, r;
     ptx_var total = ptx_var_new(k, ptx_u64(0)), token;
     best = ptxk__argmax(k, f);
     token = ptx_var_new(k, ptx_u32(0));
-    key = ptxk__sample_token(k, best);
+    key = ptxk__key_token(k, best);
     ptx_set(k, token, key);
     most = ptxk__key_logit(k, best);
     factor = ptx_op2(k, PTX_DIV, PTX_RN, ptx_f32(1.44269504088896340736), w->temperature);
     factor = ptxk__clamp_infinity(k, factor);
-    all = ptx_cvt(k, PTX_U64, f->n);
+    n64 = ptx_cvt(k, PTX_U64, f->n);
     target = ptx_cvt(k, PTX_U64, w->top_k);
     p = ptx_setp(k, PTX_EQ, target, ptx_u64(0));
-    target = ptx_selp(k, all, target, p);
-    target = ptx_min(k, target, all);
+    target = ptx_selp(k, n64, target, p);
+    target = ptx_min(k, target, n64);
     ptxk__sample_find_key(k, f, most, factor, 1, target, &key, &sum);
     ptx_set(k, total, sum);
     p = ptx_setp(k, PTX_GT, w->top_p, ptx_f32(0));
@@ -21877,7 +21878,7 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
         r = ptx_mul_hi(k, r, sum);
         target = ptx_add(k, r, ptx_u64(1));
         ptxk__sample_find_key(k, f, most, factor, 0, target, &key, &sum);
-        key = ptxk__sample_token(k, key);
+        key = ptxk__key_token(k, key);
         ptx_set(k, token, key);
     }
     ptx_end(k);
@@ -21936,7 +21937,7 @@ PTXK__EMIT(sample) {
     char name[96];
     ptx_kernel *k;
     ptx_var token;
-    ptx_val args, row, p, at, x, there;
+    ptx_val args, row, p, at, x, position;
     ptx_code code = ptxk__sample_form(d, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     f.type = (ptx_type)d->type;
@@ -21962,17 +21963,17 @@ PTXK__EMIT(sample) {
         w.top_p = ptx_ld(k, PTX_F32, ptx_at(args, (int64_t)offsetof(ptxk_sample_args, top_p)));
         w.top_k = ptxk__arg_u32(k, args, offsetof(ptxk_sample_args, top_k));
         w.seed = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_sample_args, seed)));
-        there = ptxk__optional_u32(k, args, offsetof(ptxk_sample_args, positions), row, ptx_u32(0));
-        there = ptx_cvt(k, PTX_U64, there);
+        position = ptxk__optional_u32(k, args, offsetof(ptxk_sample_args, positions), row, ptx_u32(0));
+        position = ptx_cvt(k, PTX_U64, position);
         x = ptx_cvt(k, PTX_U64, row);
         x = ptx_shl(k, x, ptx_u32(32));
-        w.counter = ptx_or(k, x, there);
+        w.counter = ptx_or(k, x, position);
         x = ptxk__sample_row(k, &f, &w);
         ptx_set(k, token, x);
         ptx_else(k);
     }
     x = ptxk__argmax(k, &f);
-    x = ptxk__sample_token(k, x);
+    x = ptxk__key_token(k, x);
     ptx_set(k, token, x);
     if (d->method == PTXK_SAMPLE_DRAW) ptx_end(k);
     x = ptx_get(k, token);
@@ -22041,29 +22042,30 @@ static ptx_val ptxk__route_sigmoid(ptx_kernel *k, ptx_val x) {
 }
 
 /* The number that a key of ptxk__sample_key stands for. */
-static ptx_val ptxk__route_number(ptx_kernel *k, ptx_val key) {
-    ptx_val bits, positive, turned;
+static ptx_val ptxk__key_number(ptx_kernel *k, ptx_val key) {
+    ptx_val bits, positive, flip;
     bits = ptx_shr(k, key, ptx_u32(24));
     bits = ptx_cvt(k, PTX_U32, bits);
     positive = ptx_setp(k, PTX_GE, bits, ptx_u32(0x80000000u));
-    turned = ptx_selp(k, ptx_b32(0x80000000u), ptx_b32(0xffffffffu), positive);
-    bits = ptx_xor(k, ptx_as(bits, PTX_B32), turned);
+    flip = ptx_selp(k, ptx_b32(0x80000000u), ptx_b32(0xffffffffu), positive);
+    bits = ptx_xor(k, ptx_as(bits, PTX_B32), flip);
     return ptx_as(bits, PTX_F32);
 }
 
-/* Sets the keys of all experts outside the chosen groups to 0. Run by a warp: see ptxk__route_pick. */
+/* Sets the keys of all experts outside the chosen groups to 0. Run by a warp: see
+   ptxk__route_choose_experts. */
 static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_t n, ptx_val lane,
                                 ptx_var *keys) {
     uint32_t size = d->experts / d->groups, i, distance, round;
     uint32_t rounds = d->flags & PTXK_ROUTE_BIAS && size > 1 ? 2 : 1;
-    ptx_val group[PTXK__ROUTE_EXPERTS / 32], g, key, best[2], p, x, last;
-    ptx_var mine, kept[PTXK__ROUTE_EXPERTS / 32];
+    ptx_val group[PTXK__ROUTE_EXPERTS / 32], g, key, best[2], p, x, largest;
+    ptx_var group_key, kept[PTXK__ROUTE_EXPERTS / 32];
     for (i = 0; i < n; i++) {
         group[i] = ptx_add(k, lane, ptx_u32(32 * i));
         group[i] = ptx_div(k, group[i], ptx_u32(size));
         kept[i] = ptx_var_new(k, ptx_u64(0));
     }
-    mine = ptx_var_new(k, ptx_u64(0)); /* in lane g: the key of group g */
+    group_key = ptx_var_new(k, ptx_u64(0)); /* in lane g: the key of group g */
     g = ptx_for(k, ptx_u32(0), ptx_u32(d->groups), ptx_u32(1));
     for (round = 0; round < rounds; round++) {
         best[round] = ptx_u64(0);
@@ -22078,27 +22080,27 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
             best[round] = i ? ptx_max(k, best[round], x) : x;
         }
         for (distance = 1; distance < 32; distance *= 2)
-            best[round] = ptxk__max_u64(k, best[round], distance);
+            best[round] = ptxk__shuffle_max_u64(k, best[round], distance);
     }
-    x = ptxk__route_number(k, best[0]);
+    x = ptxk__key_number(k, best[0]);
     if (rounds > 1) {
-        p = ptxk__route_number(k, best[1]);
+        p = ptxk__key_number(k, best[1]);
         x = ptx_add(k, x, p);
     }
     x = ptxk__sample_key(k, x, g);
     p = ptx_setp(k, PTX_EQ, lane, g);
-    key = ptx_get(k, mine);
+    key = ptx_get(k, group_key);
     x = ptx_selp(k, x, key, p);
-    ptx_set(k, mine, x);
+    ptx_set(k, group_key, x);
     ptx_end(k);
     (void)ptx_for(k, ptx_u32(0), ptx_u32(d->chosen_groups), ptx_u32(1));
-    key = ptx_get(k, mine);
-    last = key;
-    for (distance = 1; distance < 32; distance *= 2) last = ptxk__max_u64(k, last, distance);
-    p = ptx_setp(k, PTX_EQ, key, last);
+    key = ptx_get(k, group_key);
+    largest = key;
+    for (distance = 1; distance < 32; distance *= 2) largest = ptxk__shuffle_max_u64(k, largest, distance);
+    p = ptx_setp(k, PTX_EQ, key, largest);
     x = ptx_selp(k, ptx_u64(0), key, p);
-    ptx_set(k, mine, x);
-    g = ptxk__sample_token(k, last);
+    ptx_set(k, group_key, x);
+    g = ptxk__key_token(k, largest);
     for (i = 0; i < n; i++) {
         p = ptx_setp(k, PTX_EQ, group[i], ptx_as(g, PTX_U32));
         key = ptx_get(k, keys[i]);
@@ -22114,20 +22116,21 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
 }
 
 /* Chooses a token's experts with one warp: lane j < chosen receives the j-th expert and its weight. Returns
-   whether the lane is one of these. held: address of the scores; given: of the bias. A lane has the sort keys
-   of every 32nd expert. */
-static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
-                                ptx_val given, ptx_val *expert, ptx_val *weight) {
+   whether the lane is one of these. scores_at, bias_at: addresses of the scores and of the bias. A lane has
+   the sort keys of every 32nd expert. */
+static ptx_val ptxk__route_choose_experts(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane,
+                                          ptx_val scores_at, ptx_val bias_at, ptx_val *expert,
+                                          ptx_val *weight) {
     ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
     ptx_val at, x, p, e, j, best, most, sum, inside, bias;
-    ptx_var keys[PTXK__ROUTE_EXPERTS / 32], mine;
+    ptx_var keys[PTXK__ROUTE_EXPERTS / 32], own_expert;
     uint32_t n = (d->experts + 31) / 32, i, distance;
     int over_all = d->kind == PTXK_ROUTE_SOFTMAX, biased = (d->flags & PTXK_ROUTE_BIAS) != 0;
     most = ptx_f32(-INFINITY);
     for (i = 0; i < n; i++) {
         e = ptx_add(k, lane, ptx_u32(32 * i));
         p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
-        at = ptx_ptr_add(k, held, e, 4);
+        at = ptx_ptr_add(k, scores_at, e, 4);
         s[i] = ptx_ld_if(k, p, PTX_F32, ptx_at(at, 0), ptx_f32(-INFINITY));
         most = ptx_max(k, most, s[i]);
     }
@@ -22150,7 +22153,7 @@ static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val
         p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
         x = s[i];
         if (biased) {
-            bias = ptx_ptr_add(k, given, e, 4);
+            bias = ptx_ptr_add(k, bias_at, e, 4);
             bias = ptx_ld_if(k, p, PTX_F32, ptx_at(bias, 0), ptx_f32(0));
             if (over_all) {
                 x = ptx_sub(k, x, most);
@@ -22166,27 +22169,27 @@ static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val
         keys[i] = ptx_var_new(k, x);
     }
     if (d->groups) ptxk__route_exclude(k, d, n, lane, keys);
-    mine = ptx_var_new(k, ptx_u32(0));
+    own_expert = ptx_var_new(k, ptx_u32(0));
     j = ptx_for(k, ptx_u32(0), ptx_u32(d->chosen), ptx_u32(1));
     for (i = 0; i < n; i++) key[i] = ptx_get(k, keys[i]);
     best = key[0];
     for (i = 1; i < n; i++) best = ptx_max(k, best, key[i]);
-    for (distance = 1; distance < 32; distance *= 2) best = ptxk__max_u64(k, best, distance);
+    for (distance = 1; distance < 32; distance *= 2) best = ptxk__shuffle_max_u64(k, best, distance);
     for (i = 0; i < n; i++) {
         p = ptx_setp(k, PTX_EQ, key[i], best);
         x = ptx_selp(k, ptx_u64(0), key[i], p);
         ptx_set(k, keys[i], x);
     }
-    e = ptxk__sample_token(k, best);
+    e = ptxk__key_token(k, best);
     e = ptx_as(e, PTX_U32);
     p = ptx_setp(k, PTX_EQ, lane, j);
-    x = ptx_get(k, mine);
+    x = ptx_get(k, own_expert);
     x = ptx_selp(k, e, x, p);
-    ptx_set(k, mine, x);
+    ptx_set(k, own_expert, x);
     ptx_end(k);
-    e = ptx_get(k, mine);
+    e = ptx_get(k, own_expert);
     inside = ptx_setp(k, PTX_LT, lane, ptx_u32(d->chosen));
-    at = ptx_ptr_add(k, held, e, 4);
+    at = ptx_ptr_add(k, scores_at, e, 4);
     x = ptx_ld_if(k, inside, PTX_F32, ptx_at(at, 0), ptx_f32(-INFINITY));
     if (d->kind == PTXK_ROUTE_SIGMOID) {
         x = ptxk__route_sigmoid(k, x);
@@ -22255,8 +22258,9 @@ PTXK__CHECK(route) {
 }
 
 /* Emits the entry `choose`: a block of one warp for each token. */
-static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
-    ptx_val args, t, lane, at, x, e, j, held, inside, bias = PTX_ZERO;
+static void ptxk__route_emit_choose(ptx_module *m, const char *site, const ptxk_route_desc *d,
+                                    const char *name) {
+    ptx_val args, t, lane, at, x, e, j, scores_at, inside, bias = PTX_ZERO;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, 32, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
@@ -22264,9 +22268,9 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
     t = ptx_ctaid_x(k);
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, scores));
     x = ptx_mul_wide(k, t, ptx_u32(d->experts));
-    held = ptx_ptr_add(k, at, x, 4);
+    scores_at = ptx_ptr_add(k, at, x, 4);
     if (d->flags & PTXK_ROUTE_BIAS) bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
-    inside = ptxk__route_pick(k, d, lane, held, bias, &e, &x);
+    inside = ptxk__route_choose_experts(k, d, lane, scores_at, bias, &e, &x);
     t = ptx_mul_wide(k, t, ptx_u32(d->chosen));
     j = ptx_cvt(k, PTX_U64, lane);
     t = ptx_add(k, t, j);
@@ -22298,10 +22302,11 @@ static ptx_val ptxk__route_count(ptx_kernel *k, ptx_val p, ptx_val lanes) {
 /* Emits the entry `sort`: a block for each expert e. Each warp takes a contiguous part of the choices and
    counts those of lower experts and of e. Then it gives its choices of e their rows, after all choices of
    lower experts and the earlier warps' choices of e. */
-static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+static void ptxk__route_emit_sort(ptx_module *m, const char *site, const ptxk_route_desc *d,
+                                  const char *name) {
     ptx_val args, tid, lane, warp, e, count, steps, i, choices, choice, x, p, at, first, lower, before, all;
     ptx_val shared, total, c;
-    ptx_var lows, own, next;
+    ptx_var lower_count, own_count, next;
     uint32_t w;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__ROUTE_WARPS * 32, 1);
@@ -22319,26 +22324,26 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     x = ptx_shl(k, x, ptx_u32(5));
     first = ptx_add(k, x, lane);
     all = ptx_b32(0xffffffffu);
-    lows = ptx_var_new(k, ptx_u32(0));
-    own = ptx_var_new(k, ptx_u32(0));
+    lower_count = ptx_var_new(k, ptx_u32(0));
+    own_count = ptx_var_new(k, ptx_u32(0));
     i = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
     c = ptx_mad(k, i, ptx_u32(32), first);
     choice = ptxk__route_choice(k, choices, c, count, d->experts);
     p = ptx_setp(k, PTX_LT, choice, e);
     x = ptxk__route_count(k, p, all);
-    x = ptx_add(k, x, ptx_get(k, lows));
-    ptx_set(k, lows, x);
+    x = ptx_add(k, x, ptx_get(k, lower_count));
+    ptx_set(k, lower_count, x);
     p = ptx_setp(k, PTX_EQ, choice, e);
     x = ptxk__route_count(k, p, all);
-    x = ptx_add(k, x, ptx_get(k, own));
-    ptx_set(k, own, x);
+    x = ptx_add(k, x, ptx_get(k, own_count));
+    ptx_set(k, own_count, x);
     ptx_end(k);
     at = ptx_ptr_add(k, shared, warp, 8);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
-    x = ptx_get(k, lows);
+    x = ptx_get(k, lower_count);
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), x);
-    x = ptx_get(k, own);
+    x = ptx_get(k, own_count);
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 4), x);
     ptx_bar_sync(k, ptx_imm(0));
@@ -22408,10 +22413,10 @@ PTXK__EMIT(route) {
         (void)snprintf(scale + used, sizeof scale - used, "_g%uof%u", d->chosen_groups, d->groups);
     (void)snprintf(name, sizeof name, "route_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
                    d->flags, scale);
-    ptxk__route_choose(m, site, d, name);
+    ptxk__route_emit_choose(m, site, d, name);
     (void)snprintf(name, sizeof name, "route_sort_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
                    d->flags, scale);
-    ptxk__route_sort(m, site, d, name);
+    ptxk__route_emit_sort(m, site, d, name);
     return ptx_get_error(m)->code;
 }
 
@@ -22472,7 +22477,7 @@ PTXK__CHECK(combine) {
 
 PTXK__EMIT(combine) {
     const ptxk_combine_desc *d = (const ptxk_combine_desc *)desc;
-    ptx_val args, t, i, n, rows, first, at, y_at, x, p, given, place[PTXK__ROUTE_CHOSEN],
+    ptx_val args, t, i, n, rows, first, at, y_at, x, p, base, place[PTXK__ROUTE_CHOSEN],
         w[PTXK__ROUTE_CHOSEN];
     ptx_val sum;
     ptxk_message why;
@@ -22500,21 +22505,21 @@ PTXK__EMIT(combine) {
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     rows = ptx_selp(k, rows, x, p);
     first = ptx_mul(k, t, ptx_u32(d->chosen));
-    given = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, weights));
+    base = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, weights));
     for (j = 0; j < d->chosen; j++) {
         x = ptx_add(k, first, ptx_u32(j));
         place[j] = ptxk__optional_u32(k, args, offsetof(ptxk_combine_args, places), x, x);
-        at = ptx_ptr_add(k, given, x, 4);
+        at = ptx_ptr_add(k, base, x, 4);
         w[j] = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     }
-    given = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, x));
+    base = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, x));
     sum = ptx_f32(0);
     for (j = 0; j < d->chosen; j++) {
         p = ptx_setp(k, PTX_LT, place[j], rows);
         at = ptx_selp(k, place[j], ptx_u32(0), p);
         x = ptx_cvt(k, PTX_U64, i);
         x = ptx_mad_wide(k, at, n, x);
-        at = ptx_ptr_add(k, given, x, ptx_type_bytes((ptx_type)d->x_type));
+        at = ptx_ptr_add(k, base, x, ptx_type_bytes((ptx_type)d->x_type));
         ptxk_load_f32(k, (ptx_type)d->x_type, 1, ptx_at(at, 0), &x);
         x = ptx_selp(k, x, ptx_f32(0), p);
         w[j] = ptx_selp(k, w[j], ptx_f32(0), p);
@@ -22609,17 +22614,17 @@ PTXK__CHECK(quantize) {
 
 /* Returns the code (u32) of x, 0 ... f->most, as e4m3 or e2m1: rounds the f32 bits of a normal number, or the
    multiple of the smallest subnormal, to nearest even. */
-static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
+static ptx_val ptxk__encode_small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
     uint32_t drop = 23 - f->mantissa;
-    ptx_val bits = ptx_as(x, PTX_U32), odd, low, p;
+    ptx_val bits = ptx_as(x, PTX_U32), odd, subnormal, p;
     p = ptx_setp(k, PTX_LT, x, ptx_f32(f->bias == 7 ? 0.015625 : 1.0)); /* 2^(1 - bias) */
-    low = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->bias == 7 ? 512.0 : 2.0));
-    low = ptx_cvt_with(k, PTX_RNI, PTX_U32, low);
+    subnormal = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->bias == 7 ? 512.0 : 2.0));
+    subnormal = ptx_cvt_with(k, PTX_RNI, PTX_U32, subnormal);
     odd = ptx_bfe(k, bits, ptx_u32(drop), ptx_u32(1));
     bits = ptx_add(k, bits, ptx_u32((1u << (drop - 1)) - 1 - ((127 - f->bias) << 23)));
     bits = ptx_add(k, bits, odd);
     bits = ptx_shr(k, bits, ptx_u32(drop));
-    return ptx_selp(k, low, bits, p);
+    return ptx_selp(k, subnormal, bits, p);
 }
 
 /* Quantises 8 elements, x * inverse, to a byte each; the first is the lowest byte of words[0]. */
@@ -22639,7 +22644,7 @@ static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_va
         sign = ptx_and(k, sign, ptx_u32(f->mantissa == 3 ? 128 : 8));
         q[e] = ptx_abs(k, q[e]);
         q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN becomes f->most */
-        q[e] = ptxk__small_float(k, f, q[e]);
+        q[e] = ptxk__encode_small_float(k, f, q[e]);
         q[e] = ptx_or(k, q[e], sign);
     }
     for (e = 0; e < 2; e++) words[e] = ptxk__gather_bytes(k, q + 4 * e, 0);
@@ -22666,7 +22671,7 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
             e4m3.bias = 7;
             x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(1.0 / 6));
             x = ptx_min(k, x, ptx_f32(448));
-            x = ptxk__small_float(k, &e4m3, x);
+            x = ptxk__encode_small_float(k, &e4m3, x);
             inverse = ptx_shl(k, x, ptx_u32(7)); /* as f16 these bits are 2^-8 of the factor */
             inverse = ptx_as(ptx_cvt(k, PTX_U16, inverse), PTX_F16);
             inverse = ptx_cvt(k, PTX_F32, inverse);
@@ -22689,13 +22694,13 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
    finite. */
 static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, const ptx_val *inside,
                                 ptx_val x[8], ptx_val *most, ptx_val *bad) {
-    ptx_val size;
+    ptx_val magnitude;
     uint32_t e, vec = type == PTX_F32 ? 4 : 8;
     for (e = 0; e < 8; e += vec)
         ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__kv_bytes(type))), x + e);
     for (e = 0; e < 8; e++) {
-        size = ptx_abs(k, x[e]);
-        *most = ptx_max(k, *most, size);
+        magnitude = ptx_abs(k, x[e]);
+        *most = ptx_max(k, *most, magnitude);
         *bad = ptx_fma(k, x[e], ptx_f32(0), *bad);
     }
 }
@@ -22704,7 +22709,7 @@ static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, cons
 static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val y, ptx_val factors,
                                  ptx_val i, ptx_val inside, ptx_val words[2], ptx_val factor) {
     ptx_val block, e, p, first, other, at;
-    uint32_t j, low = f->block == 64 ? 1 : 2;
+    uint32_t j, lanes_of_half = f->block == 64 ? 1 : 2;
     e = ptx_and(k, i, ptx_u32(f->group ? f->group - 1 : 0));
     first = ptx_setp(k, PTX_EQ, e, ptx_u32(0));
     first = ptx_and(k, first, inside);
@@ -22733,13 +22738,13 @@ static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val
         ptx_st(k, PTX_F16, ptx_at(block, 0), factor);
         return;
     }
-    /* a byte holds elements of both halves of a group: the second half is `low` lanes on */
+    /* a byte holds elements of both halves of a group: the second half is `lanes_of_half` lanes on */
     for (j = 0; j < 2; j++) {
-        other = ptx_shfl_down(k, words[j], ptx_u32(low), ptx_u32(31), ptx_u32(0xffffffffu));
+        other = ptx_shfl_down(k, words[j], ptx_u32(lanes_of_half), ptx_u32(31), ptx_u32(0xffffffffu));
         other = ptx_shl(k, ptx_as(other, PTX_B32), ptx_u32(4));
         words[j] = ptx_or(k, words[j], other);
     }
-    p = ptx_and(k, i, ptx_u32(8 * low));
+    p = ptx_and(k, i, ptx_u32(8 * lanes_of_half));
     p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
     p = ptx_and(k, p, inside);
     if (f->block == 32) {
@@ -24546,7 +24551,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     scores = ptx_ptr_add(k, scores, c->warp, 4 * f->score_count);
     if (f->d.route.flags & PTXK_ROUTE_BIAS)
         bias = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, balance)), PTX_GLOBAL);
-    inside = ptxk__route_pick(k, &f->d.route, c->lane, scores, bias, &expert, &weight);
+    inside = ptxk__route_choose_experts(k, &f->d.route, c->lane, scores, bias, &expert, &weight);
     x = ptx_mad(k, c->warp, ptx_u32(chosen), c->lane);
     at = ptx_ptr_add(k, slots, x, 4);
     ptx_guard(k, inside);
@@ -25040,7 +25045,7 @@ static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, 
     at = ptx_add(k, r->row, c->lane);
     key = ptxk__sample_key(k, x, at);
     key = ptx_selp(k, key, ptx_u64(0), r->inside);
-    for (g = 1; g < 32; g *= 2) key = ptxk__max_u64(k, key, g);
+    for (g = 1; g < 32; g *= 2) key = ptxk__shuffle_max_u64(k, key, g);
     best = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__BEST + 8 * b), 1);
     at = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_guard(k, at);
@@ -25819,7 +25824,7 @@ static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
     {
         at = ptx_ptr_add(k, c->workspace, b, 8);
         x = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__BEST));
-        x = ptxk__sample_token(k, x);
+        x = ptxk__key_token(k, x);
         x = ptx_uniform(k, x);
         token = ptx_var_new(k, x);
         p = ptx_setp(k, PTX_GT, w.temperature, ptx_f32(0));
