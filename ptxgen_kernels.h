@@ -22875,8 +22875,7 @@ PTXK__LEFT_OUT(quantize)
 
 /* A product is cut into tiles of rows and slices of columns. Eight worker warps multiply: weights come
    through a ring for each warp, x lies in shared memory (see "rows of weights"). The ninth, the finisher
-   warp, adds up a tile's slices, makes it input of the next product and announces it; workers run ahead.
-   Kinds: 0 q, k, v; 1 attention's output; 2 gate and up; 3 down; 4 logits; 5 router; 6 experts' gate, up. */
+   warp, adds up a tile's slices, makes it input of the next product and announces it; workers run ahead. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
@@ -22885,37 +22884,55 @@ PTXK__LEFT_OUT(quantize)
 #define PTXK__DEC_SHARED 65536u /* dynamic shared memory that all devices from sm_75 on allow (opt-in) */
 #define PTXK__DEC_ROUNDS 8u
 #define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_LAYER_AT                                                                                   \
-    368u                        /* offset of the layer's struct in a block's control data, at info_at: 0 the
-                                   leader's words; 128 result of a wait; 132 arrivals; 160 chosen tokens; 192
-                                   slices; 256 product; 368 layer, address of the next norm, mixture */
 #define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
-#define PTXK__DEC_KINDS 7u      /* of products, numbered as above */
-#define PTXK__DEC_ROUTER 12u    /* the router's ptxk__job.kind, even as its input is normed; also its step */
+#define PTXK__DEC_KINDS 7u      /* of products */
 #define PTXK__DEC_CHOICES 32u   /* most choices of all sequences together */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence's keys in attention */
 #define PTXK__DEC_KEYS 64u      /* fewest keys of a part, where there are several */
-#define PTXK__DEC_PATIENCE (1u << 26)
-#define PTXK__DEC_LAYERS 4096u
-#define PTXK__DEC_SPANS 14u       /* memory that the arguments name, ... */
-#define PTXK__DEC_LAYER_SPANS 32u /* ... and of a layer */
+#define PTXK__DEC_WATCHDOG (1u << 26) /* polls until a wait times out, unless the arguments say otherwise */
+#define PTXK__DEC_LAYERS 4096u        /* most layers */
+#define PTXK__DEC_SPANS 14u           /* memory that the arguments name, ... */
+#define PTXK__DEC_LAYER_SPANS 32u     /* ... and of a layer */
 
-/* Control words at the start of the workspace. The leader (block 0) writes them between tokens, GO last. */
+/* The kinds of products. ptxk__job.kind: PTXK__STEP_ROUTER for the router, PTXK__KIND_GATE_UP for experts. */
 enum {
-    PTXK__GO = 0,       /* decisions made so far; the first launch makes one */
-    PTXK__NEED = 4,     /* not 0: this token needs logits */
-    PTXK__ACTIVE = 8,   /* bit set of the running sequences */
-    PTXK__OVER = 12,    /* final status, or 0 */
-    PTXK__TOKEN = 16,   /* u32 [4] */
-    PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
-    PTXK__WRITTEN = 48, /* u32 [4] */
-    PTXK__SEEN = 64,    /* how often blocks have read these words, over all tokens */
-    PTXK__DONE = 68,    /* finished tiles of logits, over all tokens */
-    PTXK__FAILED = 72,
-    PTXK__FULL = 76,     /* PTXK_DECODER_FULL once a cache was full, or 0 */
-    PTXK__BEST = 80,     /* u64 [4]: keys of the largest logits */
-    PTXK__REFUSED = 112, /* 0, or the maximum of 65536 - 256 sequence - cause */
-    PTXK__HEAD = 256
+    PTXK__KIND_QKV = 0,
+    PTXK__KIND_OUTPUT = 1, /* attention's output */
+    PTXK__KIND_GATE_UP = 2,
+    PTXK__KIND_DOWN = 3,
+    PTXK__KIND_LOGITS = 4,
+    PTXK__KIND_ROUTER = 5,
+    PTXK__KIND_EXPERTS = 6 /* gate and up of the experts */
+};
+#define PTXK__KIND_ADDS 1u /* bit of ptxk__job.kind: the result is added to x; if 0, the input is normed */
+
+/* Control words at the start of the workspace. The leader (block 0) writes them between tokens, the number of
+   decisions last. */
+enum {
+    PTXK__DECISIONS = 0,    /* made so far; the first launch makes one */
+    PTXK__NEEDS_LOGITS = 4, /* not 0: this token needs logits */
+    PTXK__ACTIVE = 8,       /* bit set of the running sequences */
+    PTXK__STATUS = 12,      /* final status, or 0 */
+    PTXK__TOKEN = 16,       /* u32 [4] */
+    PTXK__LENGTH = 32,      /* u32 [4] rows in the caches */
+    PTXK__WRITTEN = 48,     /* u32 [4] tokens written */
+    PTXK__READS = 64,       /* how often blocks have read these words, over all tokens */
+    PTXK__LOGIT_TILES = 68, /* finished tiles of logits, over all tokens */
+    PTXK__TIMED_OUT = 72,   /* not 0: a wait has timed out */
+    PTXK__CACHE_FULL = 76,  /* PTXK_DECODER_FULL once a cache was full, or 0 */
+    PTXK__LARGEST_KEY = 80, /* u64 [4]: keys of the largest logits */
+    PTXK__REFUSED = 112,    /* 0, or the maximum of 65536 - 256 sequence - cause */
+    PTXK__CONTROL_BYTES = 256
+};
+
+/* A block's control data in shared memory, at ptxk__dec.info_at: first a copy of the leader's words. */
+enum {
+    PTXK__INFO_TIMED_OUT = 128, /* result of a wait */
+    PTXK__INFO_ARRIVED = 132,   /* parts of a KV head that have arrived */
+    PTXK__INFO_TOKENS = 160,    /* u32 [4]: the chosen tokens */
+    PTXK__INFO_SLICES = 192,    /* u32 [PTXK__DEC_KINDS]: slices of a product of each kind */
+    PTXK__INFO_PRODUCT = 256,   /* words PTXK__J_Y and following */
+    PTXK__INFO_LAYER = 368      /* the layer's struct, the address of the next norm, words of a mixture */
 };
 
 typedef struct ptxk__dec {
@@ -23087,7 +23104,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
     if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
     f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
-    fixed = PTXK__DEC_LAYER_AT + f->layer_bytes + 8;
+    fixed = PTXK__INFO_LAYER + f->layer_bytes + 8;
     if (f->slots) {
         f->slots_at = fixed;
         f->words_at = fixed += 32 * (f->slots + 1);
@@ -23112,15 +23129,17 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->squares_at = f->out_at + 2 * f->out_bytes;
     f->info_at = f->squares_at + 16;
 
-    f->rows[0][0] = f->q_rows, f->rows[0][1] = f->rows[0][2] = f->kv_rows;
-    f->rows[1][0] = f->rows[3][0] = d->hidden;
-    f->rows[2][0] = d->ffn; /* of gate and up */
-    f->rows[4][0] = d->vocab;
-    f->rows[5][0] = d->route.experts, f->rows[5][1] = d->shared_router;
-    f->rows[6][0] = d->expert_ffn;
-    f->columns[0] = f->columns[2] = f->columns[4] = f->columns[5] = f->columns[6] = d->hidden;
-    f->columns[1] = f->q_rows;
-    f->columns[3] = d->ffn;
+    f->rows[PTXK__KIND_QKV][0] = f->q_rows,
+    f->rows[PTXK__KIND_QKV][1] = f->rows[PTXK__KIND_QKV][2] = f->kv_rows;
+    f->rows[PTXK__KIND_OUTPUT][0] = f->rows[PTXK__KIND_DOWN][0] = d->hidden;
+    f->rows[PTXK__KIND_GATE_UP][0] = d->ffn;
+    f->rows[PTXK__KIND_LOGITS][0] = d->vocab;
+    f->rows[PTXK__KIND_ROUTER][0] = d->route.experts, f->rows[PTXK__KIND_ROUTER][1] = d->shared_router;
+    f->rows[PTXK__KIND_EXPERTS][0] = d->expert_ffn;
+    f->columns[PTXK__KIND_QKV] = f->columns[PTXK__KIND_GATE_UP] = f->columns[PTXK__KIND_LOGITS] =
+        f->columns[PTXK__KIND_ROUTER] = f->columns[PTXK__KIND_EXPERTS] = d->hidden;
+    f->columns[PTXK__KIND_OUTPUT] = f->q_rows;
+    f->columns[PTXK__KIND_DOWN] = d->ffn;
     for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more do not fit into registers */
     f->tiles_of_heads = ptxk__ceil_div(f->group, f->tile);
     for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
@@ -23129,7 +23148,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->expert_tiles = ptxk__ceil_div(d->expert_ffn, PTXK__DEC_TILE);
     f->expert_units = ptxk__ceil_div(d->expert_ffn, PTXK__DEC_UNIT);
     f->shared_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
-    flags = PTXK__HEAD;
+    flags = PTXK__CONTROL_BYTES;
     f->flags_x = flags, flags += 4 * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE);
     f->flags_ff = flags;
     flags += 4 * (ptxk__ceil_div(d->ffn, PTXK__DEC_TILE) + f->slots * f->expert_tiles);
@@ -23140,18 +23159,22 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->flags_qkv = flags;
     flags += 4 * (ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE) + 2 * ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE));
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t j, units = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), fewest, most = i == 4 ? 4 : 16;
+        uint32_t j, units = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), fewest,
+                    most = i == PTXK__KIND_LOGITS ? 4 : 16;
         for (j = 0; j < 3; j++) f->tiles[i] += ptxk__ceil_div(f->rows[i][j], PTXK__DEC_TILE);
         fewest = ptxk__ceil_div(units, f->room / d->batch);
         f->slices[i] = most < units ? most : units;
         if (f->slices[i] < fewest) f->slices[i] = fewest;
-        if (i == 6) f->tiles[i] *= f->slots;
-        if (i == 3 && f->slots) {
+        if (i == PTXK__KIND_EXPERTS) f->tiles[i] *= f->slots;
+        if (i == PTXK__KIND_DOWN && f->slots) {
             f->parts_of[0] = fewest;
             f->parts_of[1] = ptxk__ceil_div(f->expert_units, f->room / d->batch);
             f->slices[i] = fewest + f->slots * f->parts_of[1];
         }
-        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 || i == 6 ? 2 : 1) + PTXK__DEC_TILE);
+        f->record[i] =
+            4
+            * (PTXK__DEC_TILE * d->batch * (i == PTXK__KIND_GATE_UP || i == PTXK__KIND_EXPERTS ? 2 : 1)
+               + PTXK__DEC_TILE);
         f->arrive[i] = flags, flags += 4 * f->tiles[i];
     }
     at = (flags + 255) / 256 * 256;
@@ -23184,8 +23207,17 @@ static uint64_t ptxk__dec_workspace(const ptxk__dec *f, uint32_t layers) {
     return f->bytes + (uint64_t)8 * layers * f->d.batch * f->score_count;
 }
 
-/* Numbers of ptxk_decoder_step_name: causes of a refused prompt, and the choice of experts. */
-enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10, PTXK__STEP_EXPERTS = 11 };
+/* Numbers of ptxk_decoder_step_name, after the kinds of products up to PTXK__KIND_LOGITS. */
+enum {
+    PTXK__STEP_ATTENTION = 5,
+    PTXK__STEP_DECISION = 6,      /* blocks wait for the leader's decision */
+    PTXK__STEP_CHOICE = 7,        /* the leader waits for what it decides from */
+    PTXK__STEP_PROMPT_LENGTH = 8, /* causes of a refused prompt: */
+    PTXK__STEP_PROMPT_ROOM = 9,
+    PTXK__STEP_PROMPT_TOKEN = 10,
+    PTXK__STEP_EXPERTS = 11, /* the choice of experts */
+    PTXK__STEP_ROUTER = 12   /* also the router's ptxk__job.kind: even, as its input is normed */
+};
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     static const char *const name[] = {"q, k, v",
@@ -23426,7 +23458,8 @@ typedef struct ptxk__job {
     ptx_var tiles, gated; /* gated: 1 if a tile has the same rows of two matrices, gate and up */
     ptx_var first, end;   /* units of this slice */
     /* of a mixture: */
-    ptx_var slot; /* of this slice of down (`slots`: the shared expert); `slots` + 1: kind 6; + 2: others */
+    ptx_var slot; /* of this slice of down (`slots`: the shared expert); `slots` + 1: for PTXK__KIND_EXPERTS;
+                     `slots` + 2: for other kinds */
 } ptxk__job;
 
 /* Words of the product in shared memory: read by the first thread, or by all threads between two barriers. */
@@ -23472,11 +23505,11 @@ static ptx_val ptxk__dec_at(ptxk__dec_state *c, uint64_t offset) {
 static void ptxk__job_put(ptxk__dec_state *c, ptx_type type, uint32_t field, ptx_val x) {
     ptx_val p = ptx_setp(c->k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_guard(c->k, p);
-    ptx_st(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field), x);
+    ptx_st(c->k, type, ptx_at(c->shared, c->f->info_at + PTXK__INFO_PRODUCT + field), x);
 }
 
 static ptx_val ptxk__job_get(ptxk__dec_state *c, ptx_type type, uint32_t field) {
-    return ptx_ld(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field));
+    return ptx_ld(c->k, type, ptx_at(c->shared, c->f->info_at + PTXK__INFO_PRODUCT + field));
 }
 
 static void ptxk__job_put_at(ptxk__dec_state *c, uint32_t field, uint64_t offset) {
@@ -23560,7 +23593,7 @@ static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val 
 static void ptxk__dec_report_starvation(ptxk__dec_state *c, ptx_val step, ptx_val tile) {
     ptx_kernel *k = c->k;
     ptx_val at, old, p, x;
-    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
+    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__TIMED_OUT), 1);
     old = ptx_atom_cas(k, ptx_with(ptx_at(at, 0), PTX_RELAXED | PTX_GPU), ptx_b32(0), ptx_b32(1));
     p = ptx_setp(k, PTX_EQ, ptx_as(old, PTX_U32), ptx_u32(0));
     ptx_if(k, p);
@@ -23590,7 +23623,7 @@ static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx
     p = ptx_setp(k, PTX_LT, i, count);
     i = ptx_add(k, i, first);
     at = ptx_ptr_add(k, flags, i, 4);
-    gone = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
+    gone = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__TIMED_OUT), 1);
     v = ptx_ballot(k, p, ptx_u32(0xffffffffu));
     missing = ptx_var_new(k, ptx_as(v, PTX_U32));
     asks = ptx_var_new(k, ptx_as(v, PTX_U32));
@@ -23662,7 +23695,7 @@ static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
     ptx_val p, at, v;
     ptx_var dead = ptx_var_new(k, ptx_u32(0));
     uint32_t i;
-    at = ptx_ptr_add(k, c->shared, ptx_u32(c->f->info_at + 128), 1);
+    at = ptx_ptr_add(k, c->shared, ptx_u32(c->f->info_at + PTXK__INFO_TIMED_OUT), 1);
     p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(0));
     ptx_if(k, p);
     for (i = 0; i < w->ranges; i++)
@@ -24007,7 +24040,7 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_val p, q, x, at, first, end, i, sum;
     ptx_var squares;
     x = ptx_get(k, j->kind);
-    p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(PTXK__KIND_OUTPUT));
     if (!f->whole_heads) {
         ptx_if(k, p);
         for (b = 0; b < f->d.batch; b++) ptxk__dec_quantise_attention(c, b);
@@ -24039,7 +24072,7 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_if(k, p);
     squares = ptx_var_new(k, ptx_f32(0));
     x = ptx_get(k, j->kind);
-    x = ptx_and(k, x, ptx_u32(1)); /* products after a norm are even */
+    x = ptx_and(k, x, ptx_u32(PTXK__KIND_ADDS)); /* 0: after a norm */
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     ptx_if(k, p);
     first = ptx_get(k, j->first);
@@ -24104,7 +24137,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     x = ptx_get(k, j->k);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
     x = o.row;
-    if (f->slots) { /* kind 6: row in the input of down, after the shared expert's and lower slots' */
+    if (f->slots) { /* experts: row in the input of down, after the shared expert's and lower slots' */
         x = ptx_get(k, j->slot);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(f->slots + 1));
         x = ptx_mad(k, o.slot, ptx_u32(f->expert_units * PTXK__DEC_UNIT), o.row);
@@ -24276,14 +24309,14 @@ static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     p = ptx_or(k, p, q);
     x = ptx_ld_if(k, p, PTX_U64, ptx_with(ptx_at(at, 0), PTX_NC), x);
     at = ptx_ptr_add(k, c->shared, c->tid, 8);
-    ptx_st(k, PTX_U64, ptx_at(at, c->f->info_at + PTXK__DEC_LAYER_AT), x);
+    ptx_st(k, PTX_U64, ptx_at(at, c->f->info_at + PTXK__INFO_LAYER), x);
     ptx_end(k);
     ptxk__dec_worker_barrier(c);
 }
 
 /* Loads an address from the layer's struct in shared memory. */
 static ptx_val ptxk__dec_layer_address(ptxk__dec_state *c, size_t field) {
-    return ptx_ld(c->k, PTX_U64, ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
+    return ptx_ld(c->k, PTX_U64, ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__INFO_LAYER + field)));
 }
 
 /* Sets matrix i of the product from a ptxk_decoder_matrix in parameter or shared memory. to: its row in y. */
@@ -24330,12 +24363,15 @@ static ptx_val ptxk__dec_epoch(ptxk__dec_state *c) {
     return ptx_mad(k, round, layers, layer);
 }
 
-/* The epoch of x, written by the embedding (layer 0, more 1) and twice in each layer (more 2 and 3). */
-static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t more) {
+/* The writes of x: by the embedding or the layer before, and twice in a layer. */
+enum { PTXK__X_LAYER_INPUT = 1, PTXK__X_AFTER_ATTENTION = 2, PTXK__X_AFTER_FFN = 3 };
+
+/* The epoch of x after a write. */
+static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t write) {
     ptx_kernel *k = c->k;
     ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
     layers = ptx_mad(k, layers, ptx_u32(2), ptx_u32(1));
-    layer = ptx_mad(k, layer, ptx_u32(2), ptx_u32(more));
+    layer = ptx_mad(k, layer, ptx_u32(2), ptx_u32(write));
     return ptx_mad(k, round, layers, layer);
 }
 
@@ -24373,17 +24409,21 @@ static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptx_val x, count;
-    ptx_set(k, j->slot, ptx_u32(f->slots + (kind == 3 ? 0 : kind == 6 ? 1 : 2)));
-    if (kind == 5) {
+    ptx_set(k, j->slot,
+            ptx_u32(f->slots
+                    + (kind == PTXK__KIND_DOWN      ? 0
+                       : kind == PTXK__KIND_EXPERTS ? 1
+                                                    : 2)));
+    if (kind == PTXK__KIND_ROUTER) {
         x = ptxk__dec_scores(c);
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, ptx_as(ptx_ptr(x, PTX_GENERIC), PTX_U64));
     }
-    if (kind != 3 && kind != 6) return;
+    if (kind != PTXK__KIND_DOWN && kind != PTXK__KIND_EXPERTS) return;
     count = ptxk__dec_slot_word(c, PTX_U32, 0, ptx_u32(0));
     count = ptx_uniform(k, count);
     x = ptx_mul(k, count, ptx_u32(f->expert_tiles));
-    if (kind == 6) ptx_set(k, j->tiles, x);
-    if (kind == 6) return;
+    if (kind == PTXK__KIND_EXPERTS) ptx_set(k, j->tiles, x);
+    if (kind == PTXK__KIND_EXPERTS) return;
     x = ptx_mad(k, count, ptx_u32(f->parts_of[1]), ptx_u32(f->parts_of[0]));
     ptx_set(k, j->slices, x);
 }
@@ -24394,7 +24434,7 @@ static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
-    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), x, y, p, slot;
+    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__INFO_LAYER), 1), x, y, p, slot;
     uint32_t i;
     for (i = f->d.ffn ? 0 : 1; i < 2; i++) {
         uint32_t units = i ? f->expert_units : f->shared_units, per = ptxk__ceil_div(units, f->parts_of[i]);
@@ -24438,8 +24478,7 @@ static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
                                  offsetof(ptxk_decoder_layer, expert_down)};
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    ptx_val layer = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), p, x, base,
-            expert;
+    ptx_val layer = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__INFO_LAYER), 1), p, x, base, expert;
     uint32_t i;
     if (f->d.batch > 1) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* else each lane reads what it wrote */
     p = ptx_setp(k, PTX_LT, c->lane, count);
@@ -24541,7 +24580,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_route), 1);
     w.target = ptxk__dec_epoch(c);
     w.first[0] = ptx_mov(k, ptx_u32(0));
-    w.count[0] = ptx_mov(k, ptx_u32(f->tiles[5]));
+    w.count[0] = ptx_mov(k, ptx_u32(f->tiles[PTXK__KIND_ROUTER]));
     w.step = ptx_mov(k, ptx_u32(PTXK__STEP_EXPERTS));
     ptxk__dec_wait(c, &w);
     slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->words_at), 1);
@@ -24587,11 +24626,12 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     ptxk__job *j = &c->j;
     ptx_val at, layer = ptx_get(k, c->layer), x;
     uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
-    uint32_t i, matrices = kind == 0                ? 3
-                           : kind == 2 || kind == 6 ? 2
-                           : kind == 5              ? 1 + f->d.shared_router
-                                                    : 1;
-    uint32_t gated = kind == 2 || kind == 6, added = kind == 1 || kind == 3, ff = kind == 3;
+    uint32_t i, matrices = kind == PTXK__KIND_QKV                                     ? 3
+                           : kind == PTXK__KIND_GATE_UP || kind == PTXK__KIND_EXPERTS ? 2
+                           : kind == PTXK__KIND_ROUTER                                ? 1 + f->d.shared_router
+                                                                                      : 1;
+    uint32_t gated = kind == PTXK__KIND_GATE_UP || kind == PTXK__KIND_EXPERTS,
+             added = kind == PTXK__KIND_OUTPUT || kind == PTXK__KIND_DOWN, ff = kind == PTXK__KIND_DOWN;
     for (i = matrices; i < 3; i++) {
         ptx_set(k, j->base[i], ptx_u64(0));
         ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, ptx_u64(0));
@@ -24599,16 +24639,19 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
         ptx_set(k, j->rows[i], ptx_u32(0));
         ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(0));
     }
-    at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1);
-    ptx_set(k, j->kind, ptx_u32(kind == 5 ? PTXK__DEC_ROUTER : kind == 6 ? 2 : kind));
-    x = ptx_ld(k, PTX_U32, ptx_at(c->shared, (int64_t)(f->info_at + 192 + 4 * kind)));
+    at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__INFO_LAYER), 1);
+    ptx_set(k, j->kind,
+            ptx_u32(kind == PTXK__KIND_ROUTER    ? (uint32_t)PTXK__STEP_ROUTER
+                    : kind == PTXK__KIND_EXPERTS ? (uint32_t)PTXK__KIND_GATE_UP
+                                                 : kind));
+    x = ptx_ld(k, PTX_U32, ptx_at(c->shared, (int64_t)(f->info_at + PTXK__INFO_SLICES + 4 * kind)));
     x = ptx_uniform(k, x);
     ptx_set(k, j->slices, x);
     ptx_set(k, j->edge[0],
-            ptx_u32(kind == 5 ? ptxk__ceil_div(f->d.route.experts, PTXK__DEC_TILE)
-                    : kind    ? 0xffffffffu
-                              : tq));
-    ptx_set(k, j->edge[1], ptx_u32(kind ? 0xffffffffu : tq + tk));
+            ptx_u32(kind == PTXK__KIND_ROUTER ? ptxk__ceil_div(f->d.route.experts, PTXK__DEC_TILE)
+                    : kind == PTXK__KIND_QKV  ? tq
+                                              : 0xffffffffu));
+    ptx_set(k, j->edge[1], ptx_u32(kind == PTXK__KIND_QKV ? tq + tk : 0xffffffffu));
     ptx_set(k, j->k, ptx_u32(f->columns[kind]));
     ptx_set(k, j->tiles, ptx_u32(f->tiles[kind]));
     ptx_set(k, j->gated, ptx_u32(gated));
@@ -24616,23 +24659,23 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     if (!added) ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, ptx_u64(0));
     ptxk__job_put_at(c, PTXK__J_ARRIVE, f->arrive[kind]);
     ptxk__job_put_at(c, PTXK__J_PARTS, f->parts[kind]);
-    if (kind == 0) {
+    if (kind == PTXK__KIND_QKV) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), f->q_rows, 0);
         ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), f->kv_rows, f->q_rows);
         ptxk__dec_load_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), f->kv_rows, f->q_rows + f->kv_rows);
-    } else if (kind == 1) {
+    } else if (kind == PTXK__KIND_OUTPUT) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), f->d.hidden, 0);
-    } else if (kind == 2) {
+    } else if (kind == PTXK__KIND_GATE_UP) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), f->d.ffn, 0);
         ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
-    } else if (kind == 3) {
+    } else if (kind == PTXK__KIND_DOWN) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
-    } else if (kind == 5) {
+    } else if (kind == PTXK__KIND_ROUTER) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, router), f->d.route.experts, 0);
         if (matrices == 2)
             ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, shared_router), 1,
                                   f->d.route.experts);
-    } else if (kind == 6) {
+    } else if (kind == PTXK__KIND_EXPERTS) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, expert_gate), f->d.expert_ffn, 0);
         ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, expert_up), f->d.expert_ffn, 0);
     } else {
@@ -24640,38 +24683,48 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     }
     if (f->slots) ptxk__dec_set_mixture(c, kind);
     if (added) { /* the finisher multiplies the result by the next norm's weights */
-        x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm) : f->layer_bytes);
+        x = ptxk__dec_layer_address(c, kind == PTXK__KIND_OUTPUT ? offsetof(ptxk_decoder_layer, ffn_norm)
+                                                                 : f->layer_bytes);
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
     ptxk__dec_put_wants(c, matrices);
-    ptxk__job_put_at(c, PTXK__J_INTEGERS, ff ? f->ff_integers : kind == 1 ? f->att_integers : f->x_integers);
-    ptxk__job_put_at(c, PTXK__J_NUMBERS, ff ? f->ff_numbers : kind == 1 ? f->att_numbers : f->x_numbers);
+    ptxk__job_put_at(c, PTXK__J_INTEGERS,
+                     ff                          ? f->ff_integers
+                     : kind == PTXK__KIND_OUTPUT ? f->att_integers
+                                                 : f->x_integers);
+    ptxk__job_put_at(c, PTXK__J_NUMBERS,
+                     ff                          ? f->ff_numbers
+                     : kind == PTXK__KIND_OUTPUT ? f->att_numbers
+                                                 : f->x_numbers);
     ptxk__job_put(c, PTX_U32, PTXK__J_UNITS,
-                  ptx_u32(ff          ? f->ff_units
-                          : kind == 1 ? f->att_units
-                                      : f->x_units));
-    if (kind == 4) {
+                  ptx_u32(ff                          ? f->ff_units
+                          : kind == PTXK__KIND_OUTPUT ? f->att_units
+                                                      : f->x_units));
+    if (kind == PTXK__KIND_LOGITS) {
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, logits)));
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
         ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* unused */
     } else {
-        if (kind != 5)
-            ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : gated ? 0 : f->x); /* gated: unused */
+        if (kind != PTXK__KIND_ROUTER)
+            ptxk__job_put_at(c, PTXK__J_Y,
+                             kind == PTXK__KIND_QKV ? f->qkv
+                             : gated                ? 0
+                                                    : f->x); /* gated: unused */
         ptxk__job_put_at(c, PTXK__J_FLAGS,
-                         kind == 0   ? f->flags_qkv
-                         : kind == 2 ? f->flags_ff
-                         : kind == 5 ? f->flags_route
-                         : kind == 6 ? f->flags_ff + 4 * f->tiles[2]
-                                     : f->flags_x);
+                         kind == PTXK__KIND_QKV       ? f->flags_qkv
+                         : kind == PTXK__KIND_GATE_UP ? f->flags_ff
+                         : kind == PTXK__KIND_ROUTER  ? f->flags_route
+                         : kind == PTXK__KIND_EXPERTS ? f->flags_ff + 4 * f->tiles[PTXK__KIND_GATE_UP]
+                                                      : f->flags_x);
     }
     ptxk__job_put(c, PTX_U32, PTXK__J_STRIDE,
-                  ptx_u32(kind == 0   ? f->qkv_rows
-                          : kind == 5 ? f->score_count
-                          : kind == 4 ? f->d.vocab
-                                      : f->d.hidden));
-    x = kind == 1   ? ptxk__dec_epoch_x(c, layer, 2)
-        : kind == 3 ? ptxk__dec_epoch_x(c, layer, 3)
-                    : ptxk__dec_epoch(c);
+                  ptx_u32(kind == PTXK__KIND_QKV      ? f->qkv_rows
+                          : kind == PTXK__KIND_ROUTER ? f->score_count
+                          : kind == PTXK__KIND_LOGITS ? f->d.vocab
+                                                      : f->d.hidden));
+    x = kind == PTXK__KIND_OUTPUT ? ptxk__dec_epoch_x(c, layer, PTXK__X_AFTER_ATTENTION)
+        : kind == PTXK__KIND_DOWN ? ptxk__dec_epoch_x(c, layer, PTXK__X_AFTER_FFN)
+                                  : ptxk__dec_epoch(c);
     ptxk__job_put(c, PTX_U32, PTXK__J_EPOCH, x);
 }
 
@@ -24684,24 +24737,24 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_val layer = ptx_get(k, c->layer), columns = ptx_get(k, j->k), per;
     ptx_var flags, target;
     flags = ptx_var_new(k, ptx_u32(f->flags_x));
-    a = ptx_shr(k, kind, ptx_u32(1)); /* kind 2 and the router read x one epoch later than kind 0 */
-    p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    a = ptx_shr(k, kind, ptx_u32(1)); /* gate and up and the router read x one epoch later than q, k, v */
+    p = ptx_setp(k, PTX_EQ, a, ptx_u32(PTXK__KIND_GATE_UP / 2));
     if (f->slots) {
-        q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__DEC_ROUTER));
+        q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__STEP_ROUTER));
         p = ptx_or(k, p, q);
     }
     b = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
-    a = ptxk__dec_epoch_x(c, layer, 1);
+    a = ptxk__dec_epoch_x(c, layer, PTXK__X_LAYER_INPUT);
     a = ptx_add(k, a, b);
     target = ptx_var_new(k, a);
     per = ptx_mov(k, ptx_u32(PTXK__DEC_TILE));
-    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(3));
+    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__KIND_DOWN));
     a = ptxk__dec_epoch(c);
     ptx_guard(k, q);
     ptx_set(k, flags, ptx_u32(f->flags_ff));
     ptx_guard(k, q);
     ptx_set(k, target, a);
-    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
+    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__KIND_OUTPUT));
     a = ptx_mul(k, a, ptx_u32(f->d.batch));
     ptx_guard(k, q);
     ptx_set(k, flags, ptx_u32(f->flags_att));
@@ -24720,7 +24773,7 @@ static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     if (f->slots) { /* a slot's tiles come after the shared expert's and lower slots' */
         a = ptx_get(k, j->slot);
         p = ptx_setp(k, PTX_LT, a, ptx_u32(f->slots));
-        a = ptx_mad(k, a, ptx_u32(f->expert_tiles), ptx_u32(f->tiles[2]));
+        a = ptx_mad(k, a, ptx_u32(f->expert_tiles), ptx_u32(f->tiles[PTXK__KIND_GATE_UP]));
         a = ptx_selp(k, a, ptx_u32(0), p);
         w->first[0] = ptx_add(k, first, a);
     }
@@ -24882,8 +24935,8 @@ static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val 
     r->y = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_Y));
     r->bias[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
     r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
-    r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(2));
-    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* products after a norm are even */
+    r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(PTXK__KIND_GATE_UP));
+    r->normed = ptx_and(k, r->kind, ptx_u32(PTXK__KIND_ADDS));
     r->normed = ptx_setp(k, PTX_EQ, r->normed, ptx_u32(0));
     r->inside = ptx_setp(k, PTX_LT, c->lane, rows);
     at = ptx_ptr_add(k, m, c->lane, 4);
@@ -24957,7 +25010,8 @@ static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, b, g;
     ptx_val x, p, q, s, at, squares, old, last, record, squares_at, others, own[3][4];
-    record = ptx_selp(k, ptx_u32(f->record[2]), ptx_u32(f->record[0]), r->gated);
+    record =
+        ptx_selp(k, ptx_u32(f->record[PTXK__KIND_GATE_UP]), ptx_u32(f->record[PTXK__KIND_QKV]), r->gated);
     squares_at = ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), r->gated);
     r->parts = ptx_ptr(r->parts, PTX_GLOBAL);
     at = ptxk__dec_record(c, r, r->slice, record, squares_at, &squares);
@@ -25014,7 +25068,7 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
     }
     x = ptx_selp(k, x, v[0], r->gated);
-    added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
+    added = ptx_and(k, r->kind, ptx_u32(PTXK__KIND_ADDS));
     added = ptx_setp(k, PTX_NE, added, ptx_u32(0));
     p = ptx_and(k, r->inside, added);
     old = ptx_ld_if(k, p, PTX_F32, ptx_at(y, 0), ptx_f32(0));
@@ -25025,7 +25079,7 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
     if (c->f->d.batch > 1) {
         ptx_val rests = ptx_and(k, r->keep, ptx_u32(1u << b)), logits;
         rests = ptx_setp(k, PTX_EQ, rests, ptx_u32(0));
-        logits = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+        logits = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(PTXK__KIND_LOGITS));
         rests = ptx_and(k, rests, logits);
         rests = ptx_not(k, rests);
         p = ptx_and(k, p, rests);
@@ -25046,7 +25100,7 @@ static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, 
     key = ptxk__sample_key(k, x, at);
     key = ptx_selp(k, key, ptx_u64(0), r->inside);
     for (g = 1; g < 32; g *= 2) key = ptxk__shuffle_max_u64(k, key, g);
-    best = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__BEST + 8 * b), 1);
+    best = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__LARGEST_KEY + 8 * b), 1);
     at = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_guard(k, at);
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
@@ -25059,9 +25113,9 @@ static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_if(k, p);
-    p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+    p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(PTXK__KIND_LOGITS));
     ptx_if(k, p);
-    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__DONE), 1);
+    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__LOGIT_TILES), 1);
     ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_GPU), ptx_u32(1));
     ptx_else(k);
     at = ptx_ptr(r->flag, PTX_GLOBAL);
@@ -25095,7 +25149,7 @@ static void ptxk__dec_finish_tile(ptxk__dec_state *c, ptxk__result *r) {
         at = ptx_selp(k, x, ptx_f32(0), r->inside);
         ptxk__dec_store_x(c, b, r->gated, r->row, at, gamma);
         ptx_end(k);
-        p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+        p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(PTXK__KIND_LOGITS));
         ptx_if(k, p);
         ptxk__dec_update_largest(c, r, b, x);
         ptx_end(k);
@@ -25235,7 +25289,7 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-        epoch = ptxk__dec_epoch_x(c, ptx_u32(0), 1);
+        epoch = ptxk__dec_epoch_x(c, ptx_u32(0), PTXK__X_LAYER_INPUT);
         at = ptx_mad(k, u, ptx_u32(256 / PTXK__DEC_TILE), c->lane);
         p = ptx_setp(k, PTX_LT, at, ptx_u32(tiles));
         inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(256 / PTXK__DEC_TILE));
@@ -25654,7 +25708,7 @@ static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
     uint32_t d = f->d.head_dim;
     ptx_val p, q, at, x, last, i, h, e, base, state, most, total, flag, exchange;
     ptx_var was;
-    exchange = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + 132), 1);
+    exchange = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__INFO_ARRIVED), 1);
     q = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     last = ptx_sub(k, a->splits, ptx_u32(1));
     p = ptx_setp(k, PTX_GT, a->splits, ptx_u32(1));
@@ -25742,7 +25796,7 @@ static void ptxk__dec_attention(ptxk__dec_state *c) {
         seen = a.length;
         if (f->d.window) {
             x = ptx_ld(k, PTX_U32,
-                       ptx_at(c->shared, (int64_t)(f->info_at + PTXK__DEC_LAYER_AT
+                       ptx_at(c->shared, (int64_t)(f->info_at + PTXK__INFO_LAYER
                                                    + offsetof(ptxk_decoder_layer, sees_all))));
             p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
             x = ptx_selp(k, ptx_u32(0xffffffffu), ptx_u32(f->d.window), p);
@@ -25766,7 +25820,7 @@ static void ptxk__dec_attention(ptxk__dec_state *c) {
         w.ranges = 3;
         w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_qkv), 1);
         w.target = ptxk__dec_epoch(c);
-        w.step = ptx_mov(k, ptx_u32(5));
+        w.step = ptx_mov(k, ptx_u32(PTXK__STEP_ATTENTION));
         for (i = 0; i < 3; i++) {
             uint32_t rows = i ? d : f->group * d;
             x = ptx_mul(k, a.g, ptx_u32(rows));
@@ -25802,7 +25856,7 @@ static void ptxk__dec_attention(ptxk__dec_state *c) {
 
 /* -- decoder: the leader -- */
 
-/* Chooses the token from each sequence's logits, into shared memory at info + 160. */
+/* Chooses the token from each sequence's logits, into shared memory at PTXK__INFO_TOKENS. */
 static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
@@ -25823,7 +25877,7 @@ static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
     b = ptx_for(k, ptx_u32(0), ptx_u32(f->d.batch), ptx_u32(1));
     {
         at = ptx_ptr_add(k, c->workspace, b, 8);
-        x = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__BEST));
+        x = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__LARGEST_KEY));
         x = ptxk__key_token(k, x);
         x = ptx_uniform(k, x);
         token = ptx_var_new(k, x);
@@ -25844,7 +25898,7 @@ static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
         at = ptx_ptr_add(k, c->shared, b, 4);
         p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 160), x);
+        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + PTXK__INFO_TOKENS), x);
     }
     ptx_end(k);
 }
@@ -25892,17 +25946,17 @@ static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
         x = ptx_ld(k, PTX_U32, ptx_at(at, 0));
         p = ptx_setp(k, PTX_GE, x, ptx_u32(c->f->d.vocab));
         ptx_guard(k, p);
-        ptx_set(k, key, ptx_u32(none - PTXK__STEP_TOKEN));
+        ptx_set(k, key, ptx_u32(none - PTXK__STEP_PROMPT_TOKEN));
         ptx_end(k);
         x = ptx_sub(k, most, length);
         p = ptx_setp(k, PTX_GT, position, x);
         x = ptx_setp(k, PTX_GT, length, most);
         p = ptx_or(k, p, x);
         ptx_guard(k, p);
-        ptx_set(k, key, ptx_u32(none - PTXK__STEP_ROOM));
+        ptx_set(k, key, ptx_u32(none - PTXK__STEP_PROMPT_ROOM));
         p = ptx_setp(k, PTX_GT, length, stride);
         ptx_guard(k, p);
-        ptx_set(k, key, ptx_u32(none - PTXK__STEP_LENGTH));
+        ptx_set(k, key, ptx_u32(none - PTXK__STEP_PROMPT_LENGTH));
     }
     x = ptx_get(k, key);
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
@@ -25916,7 +25970,7 @@ typedef struct ptxk__decision {
     int first;
     ptx_val state, prompt, stride, n, most, round, active;
     ptx_val fed;               /* index in the prompts of the token that is fed next */
-    ptx_var still, need, over; /* PTXK__ACTIVE, PTXK__NEED, PTXK__OVER of the decision */
+    ptx_var still, need, over; /* PTXK__ACTIVE, PTXK__NEEDS_LOGITS, PTXK__STATUS of the decision */
 } ptxk__decision;
 
 /* The state of a sequence, and what may be fed to it next. */
@@ -25978,7 +26032,8 @@ static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, pt
     ptx_set(k, s->next, x);
     if (!d->first) {
         ptx_else(k);
-        token = ptx_ld_if(k, s->bit, PTX_U32, ptx_at(c->shared, c->f->info_at + 160 + 4 * s->b), ptx_u32(0));
+        token = ptx_ld_if(k, s->bit, PTX_U32, ptx_at(c->shared, c->f->info_at + PTXK__INFO_TOKENS + 4 * s->b),
+                          ptx_u32(0));
         ptx_set(k, s->next, token);
         ptx_if(k, s->bit);
         ptxk__dec_write_token(c, d, s, token);
@@ -25992,7 +26047,7 @@ static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, pt
 }
 
 /* Whether a sequence continues: fewer than n tokens were written, the last was no end token, there is a token
-   to feed, and room for it. If only the room is missing, stores PTXK__FULL. */
+   to feed, and room for it. If only the room is missing, stores PTXK__CACHE_FULL. */
 static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val x, y, p, q;
@@ -26011,7 +26066,7 @@ static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__deci
     q = ptx_setp(k, PTX_GE, s->length, d->most);
     q = ptx_and(k, q, p);
     ptx_guard(k, q);
-    ptxk__dec_word(c, PTXK__FULL, ptx_u32(PTXK_DECODER_FULL));
+    ptxk__dec_word(c, PTXK__CACHE_FULL, ptx_u32(PTXK_DECODER_FULL));
     q = ptx_not(k, q);
     return ptx_and(k, p, q);
 }
@@ -26038,7 +26093,7 @@ static void ptxk__dec_write_sequence(ptxk__dec_state *c, const ptxk__decision *d
     ptxk__dec_word(c, PTXK__LENGTH + 4 * b, s.length);
     x = ptx_get(k, s.count);
     ptxk__dec_word(c, PTXK__WRITTEN + 4 * b, x);
-    ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
+    ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__LARGEST_KEY + 8 * b), ptx_u64(0));
 }
 
 /* Sets d->over to the final status: by the stop flag, because no sequence continues, or because a prompt does
@@ -26054,7 +26109,7 @@ static ptx_val ptxk__dec_final_status(ptxk__dec_state *c, const ptxk__decision *
     ptx_set(k, d->over, ptx_u32(PTXK_DECODER_STOPPED));
     x = ptx_get(k, d->still);
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-    y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__FULL));
+    y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__CACHE_FULL));
     y = ptx_max(k, y, ptx_u32(PTXK_DECODER_DONE));
     ptx_guard(k, p);
     ptx_set(k, d->over, y);
@@ -26073,11 +26128,11 @@ static ptx_val ptxk__dec_final_status(ptxk__dec_state *c, const ptxk__decision *
 }
 
 /* One thread decides, from the chosen tokens, which sequences continue, what is fed next, and whether the run
-   is over. Writes GO after everything else, and the state's status last. */
+   is over. Writes the number of decisions after everything else, and the state's status last. */
 static void ptxk__dec_decide(ptxk__dec_state *c, int first) {
     ptx_kernel *k = c->k;
     ptxk__decision d;
-    ptx_val x, p, go;
+    ptx_val x, p, decisions;
     uint32_t b;
     d.first = first;
     d.state = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, state));
@@ -26095,11 +26150,11 @@ static void ptxk__dec_decide(ptxk__dec_state *c, int first) {
     x = ptxk__dec_final_status(c, &d);
     ptxk__dec_word(c, PTXK__ACTIVE, x);
     x = ptx_get(k, d.need);
-    ptxk__dec_word(c, PTXK__NEED, x);
+    ptxk__dec_word(c, PTXK__NEEDS_LOGITS, x);
     x = ptx_get(k, d.over);
-    ptxk__dec_word(c, PTXK__OVER, x);
-    go = first ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, d.round, ptx_u32(2));
-    ptx_st(k, PTX_U32, ptx_with(ptx_at(c->workspace, PTXK__GO), PTX_RELEASE | PTX_GPU), go);
+    ptxk__dec_word(c, PTXK__STATUS, x);
+    decisions = first ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, d.round, ptx_u32(2));
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(c->workspace, PTXK__DECISIONS), PTX_RELEASE | PTX_GPU), decisions);
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
     if (!first) ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_with(ptx_at(d.state, 0), PTX_RELEASE | PTX_SYS), x);
@@ -26112,18 +26167,18 @@ static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
     const ptxk__dec *f = c->f;
     ptxk__wait w;
     ptx_val need, p, x, layers;
-    need = ptxk__dec_info(c, PTXK__NEED);
+    need = ptxk__dec_info(c, PTXK__NEEDS_LOGITS);
     p = ptx_setp(k, PTX_NE, need, ptx_u32(0));
     w.ranges = 1;
-    w.step = ptx_mov(k, ptx_u32(7));
+    w.step = ptx_mov(k, ptx_u32(PTXK__STEP_CHOICE));
     ptx_if(k, p);
     {
         x = ptx_get(k, wanted);
         x = ptx_add(k, x, ptx_u32(1));
         ptx_set(k, wanted, x);
-        w.target = ptx_mul(k, x, ptx_u32(f->tiles[4]));
+        w.target = ptx_mul(k, x, ptx_u32(f->tiles[PTXK__KIND_LOGITS]));
         w.flags = c->workspace;
-        w.first[0] = ptx_mov(k, ptx_u32(PTXK__DONE / 4));
+        w.first[0] = ptx_mov(k, ptx_u32(PTXK__LOGIT_TILES / 4));
         w.count[0] = ptx_mov(k, ptx_u32(1));
         ptxk__dec_wait(c, &w);
         ptxk__dec_choose_tokens(c);
@@ -26131,7 +26186,7 @@ static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
     ptx_else(k);
     {
         layers = ptxk__dec_layers(c);
-        w.target = ptxk__dec_epoch_x(c, layers, 1);
+        w.target = ptxk__dec_epoch_x(c, layers, PTXK__X_LAYER_INPUT);
         w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_x), 1);
         w.first[0] = ptx_mov(k, ptx_u32(0));
         w.count[0] = ptx_mov(k, ptx_u32(ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE)));
@@ -26142,7 +26197,7 @@ static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
     x = ptx_add(k, x, ptx_u32(1));
     w.target = ptx_mul(k, x, c->blocks); /* all blocks have read the previous decision */
     w.flags = c->workspace;
-    w.first[0] = ptx_mov(k, ptx_u32(PTXK__SEEN / 4));
+    w.first[0] = ptx_mov(k, ptx_u32(PTXK__READS / 4));
     w.count[0] = ptx_mov(k, ptx_u32(1));
     ptxk__dec_wait(c, &w);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
@@ -26200,10 +26255,12 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptx_var best;
     uint32_t i;
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), matrices = i == 2 || i == 6 ? 2 : 1;
-        uint32_t part =
-            4 * PTXK__DEC_TILE * f->d.batch * matrices + (i == 1 || i == 3 ? 0 : 32); /* sums, squares */
-        if (!f->tiles[i] || (i == 3 && f->slots)) continue; /* a mixture's down: see ptxk__dec_set_mixture */
+        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT),
+                 matrices = i == PTXK__KIND_GATE_UP || i == PTXK__KIND_EXPERTS ? 2 : 1;
+        uint32_t part = 4 * PTXK__DEC_TILE * f->d.batch * matrices
+                        + (i == PTXK__KIND_OUTPUT || i == PTXK__KIND_DOWN ? 0 : 32); /* sums, squares */
+        if (!f->tiles[i] || (i == PTXK__KIND_DOWN && f->slots))
+            continue; /* a mixture's down: see ptxk__dec_set_mixture */
         p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(i));
         ptx_if(k, p);
         best = ptx_var_new(k, ptx_u32(0xffffffffu));
@@ -26245,7 +26302,7 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
         p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
         at = c->shared;
         ptx_guard(k, p);
-        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 192 + 4 * i), x);
+        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + PTXK__INFO_SLICES + 4 * i), x);
         ptx_end(k);
     }
     if (f->slots) {
@@ -26258,16 +26315,21 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
     ptxk__dec_worker_barrier(c);
 }
 
-/* Emits the second entry. A step is one product; attention runs before product 1, in the same step. */
+/* Emits the second entry. A step is one product; attention runs before PTXK__KIND_OUTPUT, in its step. */
 static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__dec_state c;
     ptxk__wait w;
-    ptx_val p, x, at, j, layers, steps, kind, need;
+    ptx_val p, x, at, j, layers, steps, place, need;
     ptx_var wanted;
-    static const uint32_t dense[] = {0, 1, 2, 3, 4}, mixture[] = {0, 1, 5, 2, 6, 3, 4},
-                          lone[] = {0, 1, 5, 6, 3, 4};
-    const uint32_t *order = !f->slots ? dense : f->d.ffn ? mixture : lone;
+    static const uint32_t dense[] = {PTXK__KIND_QKV, PTXK__KIND_OUTPUT, PTXK__KIND_GATE_UP, PTXK__KIND_DOWN,
+                                     PTXK__KIND_LOGITS};
+    static const uint32_t with_shared[] = {PTXK__KIND_QKV,     PTXK__KIND_OUTPUT,  PTXK__KIND_ROUTER,
+                                           PTXK__KIND_GATE_UP, PTXK__KIND_EXPERTS, PTXK__KIND_DOWN,
+                                           PTXK__KIND_LOGITS};
+    static const uint32_t mixture[] = {PTXK__KIND_QKV,     PTXK__KIND_OUTPUT, PTXK__KIND_ROUTER,
+                                       PTXK__KIND_EXPERTS, PTXK__KIND_DOWN,   PTXK__KIND_LOGITS};
+    const uint32_t *order = !f->slots ? dense : f->d.ffn ? with_shared : mixture;
     uint32_t i, last = !f->slots ? 4 : f->d.ffn ? 6 : 5;
     ptx_launch_bounds(k, PTXK__DEC_THREADS, 1);
     ptxk__dec_begin(&c, f, k);
@@ -26277,7 +26339,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
     c.layer = ptx_var_new(k, ptx_u32(0));
     x = ptxk__arg_u32(k, c.args, offsetof(ptxk_decoder_args, watchdog));
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-    x = ptx_selp(k, ptx_u32(PTXK__DEC_PATIENCE), x, p);
+    x = ptx_selp(k, ptx_u32(PTXK__DEC_WATCHDOG), x, p);
     c.watchdog = ptx_var_new(k, x);
     wanted = ptx_var_new(k, ptx_u32(0));
     ptxk__job_new(&c);
@@ -26295,9 +26357,9 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
         w.target = ptx_add(k, x, ptx_u32(1));
         w.ranges = 1;
         w.flags = c.workspace;
-        w.first[0] = ptx_mov(k, ptx_u32(PTXK__GO / 4));
+        w.first[0] = ptx_mov(k, ptx_u32(PTXK__DECISIONS / 4));
         w.count[0] = ptx_mov(k, ptx_u32(1));
-        w.step = ptx_mov(k, ptx_u32(6));
+        w.step = ptx_mov(k, ptx_u32(PTXK__STEP_DECISION));
         ptxk__dec_wait(&c, &w);
         p = ptx_setp(k, PTX_LT, c.tid, ptx_u32(16));
         ptx_if(k, p);
@@ -26309,9 +26371,9 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
         ptxk__dec_worker_barrier(&c);
         p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__SEEN), PTX_RELEASE | PTX_GPU),
+        ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__READS), PTX_RELEASE | PTX_GPU),
                 ptx_u32(1));
-        x = ptxk__dec_info(&c, PTXK__OVER);
+        x = ptxk__dec_info(&c, PTXK__STATUS);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         ptx_if(k, p);
         ptxk__dec_end_workers(&c);
@@ -26320,29 +26382,29 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
         ptxk__dec_embed(&c);
         layers = ptxk__dec_layers(&c);
         steps = ptx_mul(k, layers, ptx_u32(last));
-        need = ptxk__dec_info(&c, PTXK__NEED);
+        need = ptxk__dec_info(&c, PTXK__NEEDS_LOGITS);
         steps = ptx_add(k, steps, need);
         j = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
         {
             x = ptx_div(k, j, ptx_u32(last));
             ptx_set(k, c.layer, x);
             p = ptx_setp(k, PTX_EQ, x, layers);
-            kind = ptx_rem(k, j, ptx_u32(last));
-            kind = ptx_selp(k, ptx_u32(last), kind, p);
-            p = ptx_setp(k, PTX_EQ, kind, ptx_u32(0));
+            place = ptx_rem(k, j, ptx_u32(last));
+            place = ptx_selp(k, ptx_u32(last), place, p);
+            p = ptx_setp(k, PTX_EQ, place, ptx_u32(0));
             ptx_if(k, p);
             ptxk__dec_load_layer(&c);
             ptx_end(k);
-            p = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
+            p = ptx_setp(k, PTX_EQ, place, ptx_u32(1));
             ptx_if(k, p);
             ptxk__dec_attention(&c);
             ptx_end(k);
             for (i = 0; i <= last; i++) { /* one branch runs: the last product's variables end here */
                 if (i < last) {
-                    p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
+                    p = ptx_setp(k, PTX_EQ, place, ptx_u32(i));
                     ptx_if(k, p);
                 }
-                if (order[i] == 6) ptxk__dec_choose_experts(&c);
+                if (order[i] == PTXK__KIND_EXPERTS) ptxk__dec_choose_experts(&c);
                 ptxk__dec_set_product(&c, order[i]);
                 if (i < last) ptx_else(k);
             }
