@@ -20744,7 +20744,7 @@ typedef struct ptxk__norm {
     ptx_type x, y, weight;
     uint32_t layer, flags;
     ptx_val args, scratch;
-    ptx_val x_at, r_at, y_at, gamma_at, beta_at;
+    ptx_val x_at, residual_at, y_at, gamma_at, beta_at;
 } ptxk__norm;
 
 /* Computes the addresses of the thread's first element of each array. */
@@ -20752,7 +20752,8 @@ static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_p
     uint32_t bytes = ptx_type_bytes(f->x), weight = ptx_type_bytes(f->weight);
     f->x_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
     if (f->flags & PTXK_NORM_RESIDUAL)
-        f->r_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
+        f->residual_at =
+            ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
     f->y_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, y), ptx_type_bytes(f->y), 1);
     if (!(f->flags & PTXK_NORM_PLAIN))
         f->gamma_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, gamma), weight, 0);
@@ -20766,7 +20767,7 @@ static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_
     ptx_val r[PTXK__ROW_LANES];
     ptxk__row_load(k, &f->row, s, f->x, f->x_at, x);
     if (!(f->flags & PTXK_NORM_RESIDUAL)) return;
-    ptxk__row_load(k, &f->row, s, f->x, f->r_at, r);
+    ptxk__row_load(k, &f->row, s, f->x, f->residual_at, r);
     for (i = 0; i < n; i++) {
         x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], r[i]);
         x[i] = ptxk__round_to_type(k, f->x, x[i]);
@@ -20971,7 +20972,7 @@ PTXK__EMIT(softmax) {
     const ptxk_softmax_desc *d = (const ptxk_softmax_desc *)desc;
     ptx_kernel *k;
     ptx_type xt, yt;
-    ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, second;
+    ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, sum_scratch;
     double scale, late;
     uint32_t e, n;
     ptx_code code = ptxk__softmax_form(d, &f, &why);
@@ -20995,7 +20996,7 @@ PTXK__EMIT(softmax) {
     if (f.threads > 32) scratch = ptx_shared(k, "scratch", PTX_F32, f.threads / 16, 16);
     rows = ptxk__arg_u32(k, args, offsetof(ptxk_softmax_args, rows));
     ptxk__row_start(k, &f, rows, &s);
-    second = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
+    sum_scratch = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
     if (f.passes == 1) {
         ptxk__row_inside(k, &f, &s);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
@@ -21008,16 +21009,16 @@ PTXK__EMIT(softmax) {
             x[e] = ptxk__softmax_weight(k, x[e], most, late);
             sum = ptx_add(k, sum, x[e]);
         }
-        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
+        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, sum_scratch);
     } else {
-        ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
+        ptx_var maximum = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
         pass = ptxk__row_pass(k, &f, &s, &i);
         x_at = ptxk__row_address(k, &f, &pass, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &pass, xt, x_at, scale, late, x);
-        old = ptx_get(k, top);
+        old = ptx_get(k, maximum);
         most = old;
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
-        ptx_set(k, top, most);
+        ptx_set(k, maximum, most);
         old = ptxk__softmax_weight(k, old, most, late);
         sum = ptx_get(k, total);
         sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
@@ -21027,12 +21028,12 @@ PTXK__EMIT(softmax) {
         }
         ptx_set(k, total, sum);
         ptx_end(k);
-        old = ptx_get(k, top);
+        old = ptx_get(k, maximum);
         most = ptxk__row_reduce(k, &f, PTX_MAX, old, scratch);
         old = ptxk__softmax_weight(k, old, most, late);
         sum = ptx_get(k, total);
         sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
-        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
+        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, sum_scratch);
     }
     sum = ptxk_rcp_or_zero(k, sum);
     if (f.passes > 1) {
@@ -21115,7 +21116,7 @@ PTXK__CHECK(activation) {
 /* gelu(x) = max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, which keeps the precision of small results. */
 static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     static const double a[5] = {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592};
-    ptx_val magnitude = ptx_abs(k, x), t, h, top;
+    ptx_val magnitude = ptx_abs(k, x), t, h, positive;
     int i;
     t = ptx_fma(k, magnitude, ptx_f32(0.3275911 * 0.70710678118654752440), ptx_f32(1));
     t = ptx_rcp(k, t);
@@ -21128,8 +21129,8 @@ static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     h = ptx_op2(k, PTX_MUL, PTX_RN, h, t);
     magnitude = ptx_min(k, magnitude, ptx_f32(64)); /* h is 0 there; avoids inf * 0 */
     magnitude = ptx_neg(k, magnitude);
-    top = ptx_max(k, x, ptx_f32(0));
-    return ptx_fma(k, magnitude, h, top);
+    positive = ptx_max(k, x, ptx_f32(0));
+    return ptx_fma(k, magnitude, h, positive);
 }
 
 static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
@@ -21641,10 +21642,10 @@ typedef struct ptxk__logits {
     uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
-/* The counters: u64 weights[256], u32 counts[256], u64 tops[32] (one for each warp), u64 found[4]. */
+/* The counters: u64 weights[256], u32 counts[256], u64 warp_keys[32], u64 found[4]. */
 #define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
-#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
-#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
+#define PTXK__SAMPLE_WARP_KEYS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
+#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_WARP_KEYS + 32u * 8u)
 #define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
 
 static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
@@ -21666,11 +21667,11 @@ static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, pt
     at = ptx_ptr_add(k, f->counters, warp, 8);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
     ptx_guard(k, p);
-    ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS), key);
+    ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_WARP_KEYS), key);
     ptxk__sample_barrier(k, f);
     lane = ptx_and(k, lane, ptx_u32(warps - 1));
     at = ptx_ptr_add(k, f->counters, lane, 8);
-    key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS));
+    key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_WARP_KEYS));
     for (d = 1; d < warps; d *= 2) key = ptxk__shuffle_max_u64(k, key, d);
     return key;
 }
@@ -21716,7 +21717,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
     ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weight of the keys above the prefix */
     ptx_var above_sum = ptx_var_new(k, ptx_u64(0)); /* their weight or number, as by_count */
-    ptx_val i, x, key, at, sh, digit, w, key_prefix, p, up, pre;
+    ptx_val i, x, key, at, sh, digit, w, key_prefix, p, prefix_shift, pre;
     ptx_loop(k);
     {
         i = ptx_for(k, f->tid, ptx_u32(PTXK__SAMPLE_BINS), ptx_u32(f->threads));
@@ -21727,12 +21728,12 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
         ptx_end(k);
         ptxk__sample_barrier(k, f);
         sh = ptx_get(k, shift);
-        up = ptx_add(k, sh, ptx_u32(8));
+        prefix_shift = ptx_add(k, sh, ptx_u32(8));
         pre = ptx_get(k, prefix);
         i = ptx_for(k, f->tid, f->n, ptx_u32(f->threads));
         x = ptxk__load_logit(k, f, i);
         key = ptxk__sample_key(k, x, i);
-        key_prefix = ptx_shr(k, key, up);
+        key_prefix = ptx_shr(k, key, prefix_shift);
         p = ptx_setp(k, PTX_EQ, key_prefix, pre);
         ptx_if(k, p);
         {
@@ -23500,7 +23501,7 @@ typedef struct ptxk__dec_state {
     const ptxk__dec *f;
     ptx_kernel *k;
     ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
-    ptx_var message; /* 0 or 1: which of the two is next */
+    ptx_var next_message; /* 0 or 1: which of the two is next */
     ptx_var round;   /* tokens processed before this one */
     ptx_var layer;
     ptx_var watchdog;
@@ -23536,7 +23537,7 @@ static void ptxk__dec_worker_barrier(ptxk__dec_state *c) {
 /* The address of the next message. Barrier 2 + n says that message n is written, 4 + n that it was read. */
 static ptx_val ptxk__dec_message_address(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
-    ptx_val m = ptx_get(k, c->message);
+    ptx_val m = ptx_get(k, c->next_message);
     m = ptx_mul(k, m, ptx_u32(c->f->message_bytes));
     m = ptx_add(k, m, ptx_u32(c->f->messages_at));
     return ptx_ptr_add(k, c->shared, m, 1);
@@ -23544,17 +23545,17 @@ static ptx_val ptxk__dec_message_address(ptxk__dec_state *c) {
 
 static void ptxk__dec_await_free_message(ptxk__dec_state *c) /* waits until the next message may be written */
 {
-    ptx_val id = ptx_get(c->k, c->message);
+    ptx_val id = ptx_get(c->k, c->next_message);
     id = ptx_add(c->k, id, ptx_u32(4));
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
 }
 
 static void ptxk__dec_send_message(ptxk__dec_state *c) {
-    ptx_val id = ptx_get(c->k, c->message), other;
+    ptx_val id = ptx_get(c->k, c->next_message), other;
     other = ptx_xor(c->k, id, ptx_u32(1));
     id = ptx_add(c->k, id, ptx_u32(2));
     (void)ptx_op2(c->k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS));
-    ptx_set(c->k, c->message, other);
+    ptx_set(c->k, c->next_message, other);
 }
 
 /* Words of a message. */
@@ -24980,9 +24981,9 @@ static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val 
         x = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_SQUARES + 4 * b));
         ptx_set(k, r->squares[b], x);
     }
-    id = ptx_get(k, c->message);
+    id = ptx_get(k, c->next_message);
     x = ptx_xor(k, id, ptx_u32(1));
-    ptx_set(k, c->message, x);
+    ptx_set(k, c->next_message, x);
     id = ptx_add(k, id, ptx_u32(4));
     (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* the message has been read */
 }
@@ -25201,7 +25202,7 @@ static void ptxk__dec_finisher_loop(ptxk__dec_state *c) {
     r.whole = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
     {
-        id = ptx_get(k, c->message);
+        id = ptx_get(k, c->next_message);
         id = ptx_add(k, id, ptx_u32(2));
         (void)ptx_op2(k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
         m = ptxk__dec_message_address(c);
@@ -25661,9 +25662,9 @@ static void ptxk__dec_run_attention_part(ptxk__dec_state *c, ptxk__attention_par
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim, T = f->heads_of_tile;
-    ptx_val p, i, e, h, row, x, y, at, most, total, alone, state, n, head, record_state, tile;
+    ptx_val p, i, e, h, row, x, y, at, most, total, is_only_part, state, n, head, record_state, tile;
     ptxk__head_norm norm;
-    alone = ptx_setp(k, PTX_EQ, a->splits, ptx_u32(1));
+    is_only_part = ptx_setp(k, PTX_EQ, a->splits, ptx_u32(1));
     p = ptx_setp(k, PTX_EQ, a->end, a->length);
     e = ptx_setp(k, PTX_GT, a->length, ptx_u32(0));
     p = ptx_and(k, p, e);
@@ -25705,7 +25706,7 @@ static void ptxk__dec_run_attention_part(ptxk__dec_state *c, ptxk__attention_par
             p = ptx_setp(k, PTX_LT, h, ptx_u32(f->group));
             if (f->whole_heads) p = ptx_warp_uniform(k, p);
             ptx_if(k, p);
-            ptx_if(k, alone);
+            ptx_if(k, is_only_part);
             head = ptx_mad(k, a->kv_head, ptx_u32(f->group), h);
             y = f->d.sinks ? ptxk__dec_add_sink(c, head, most, total) : total;
             y = ptxk_rcp_or_zero(k, y);
@@ -26368,7 +26369,7 @@ static void ptxk__dec_emit_main(ptx_module *m, const char *site, const ptxk__dec
     ptx_launch_bounds(k, PTXK__DEC_THREADS, 1);
     ptxk__dec_init_state(&c, f, k);
     c.shared = ptx_shared_dynamic(k);
-    c.message = ptx_var_new(k, ptx_u32(0));
+    c.next_message = ptx_var_new(k, ptx_u32(0));
     c.round = ptx_var_new(k, ptx_u32(0));
     c.layer = ptx_var_new(k, ptx_u32(0));
     x = ptxk__arg_u32(k, c.args, offsetof(ptxk_decoder_args, watchdog));
