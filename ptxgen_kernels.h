@@ -23757,7 +23757,7 @@ typedef struct ptxk__dec_rows {
     ptx_val slot, expert;            /* of the experts' gate and up; else 0 */
 } ptxk__dec_rows;
 
-/* Loads word `word` + index (u32) of ptxk__dec.words_at. */
+/* Loads word `word` + index (u32) of ptxk__dec.slot_words_at. */
 static ptx_val ptxk__dec_slot_word(ptxk__dec_state *c, ptx_type type, uint32_t word, ptx_val index) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, index, 4);
     return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->slot_words_at + 4 * word)));
@@ -24498,7 +24498,8 @@ static void ptxk__dec_set_down_slice(ptxk__dec_state *c, ptx_val slice) {
     }
 }
 
-/* Stores the addresses of the slots' matrices, ptxk__dec.slots_at. Run by one warp, a lane for each slot. */
+/* Stores the addresses of the slots' matrices, ptxk__dec.slot_addresses_at. Run by one warp, a lane for each
+   slot. */
 static void ptxk__dec_store_slot_addresses(ptxk__dec_state *c, ptx_val count) {
     static const size_t at[3] = {offsetof(ptxk_decoder_layer, expert_gate),
                                  offsetof(ptxk_decoder_layer, expert_up),
