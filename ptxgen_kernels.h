@@ -20840,21 +20840,21 @@ PTXK__CHECK(norm) {
     ptxk__row f;
     ptxk__span span[5];
     uint64_t bytes;
-    int added;
+    int has_residual;
     ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
-    added = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
+    has_residual = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
     bytes = (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type);
     span[0] = ptxk__span_of("x", args->x, bytes, 16, 1);
-    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, added);
+    span[1] = ptxk__span_of("residual", args->residual, bytes, 16, has_residual);
     span[2] =
         ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
     span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type && !(desc->flags & PTXK_NORM_ADD));
-    if (added) span[0] = ptxk__span_written(span[0], 0);
-    span[added].same = 1;
+    if (has_residual) span[0] = ptxk__span_written(span[0], 0);
+    span[has_residual].same = 1;
     bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
     span[3] = ptxk__span_of("gamma", args->gamma, bytes, 16, !(desc->flags & PTXK_NORM_PLAIN));
     span[4] = ptxk__span_of("beta", args->beta, bytes, 16, (desc->flags & PTXK_NORM_BETA) != 0);
@@ -20880,7 +20880,7 @@ typedef struct ptxk__norm {
     ptx_type x, y, weight;
     uint32_t layer, flags;
     ptx_val args, scratch;
-    ptx_val x_at, r_at, y_at, gamma_at, beta_at;
+    ptx_val x_at, residual_at, y_at, gamma_at, beta_at;
 } ptxk__norm;
 
 /* Computes the addresses of the thread's first element of each array. */
@@ -20888,7 +20888,8 @@ static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_p
     uint32_t bytes = ptx_type_bytes(f->x), weight = ptx_type_bytes(f->weight);
     f->x_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, x), bytes, 1);
     if (f->flags & PTXK_NORM_RESIDUAL)
-        f->r_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
+        f->residual_at =
+            ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, residual), bytes, 1);
     f->y_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, y), ptx_type_bytes(f->y), 1);
     if (!(f->flags & PTXK_NORM_PLAIN))
         f->gamma_at = ptxk__row_address(k, &f->row, s, f->args, offsetof(ptxk_norm_args, gamma), weight, 0);
@@ -20902,7 +20903,7 @@ static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_
     ptx_val r[PTXK__ROW_LANES];
     ptxk__row_load(k, &f->row, s, f->x, f->x_at, x);
     if (!(f->flags & PTXK_NORM_RESIDUAL)) return;
-    ptxk__row_load(k, &f->row, s, f->x, f->r_at, r);
+    ptxk__row_load(k, &f->row, s, f->x, f->residual_at, r);
     for (i = 0; i < n; i++) {
         x[i] = ptx_op2(k, PTX_ADD, PTX_RN, x[i], r[i]);
         x[i] = ptxk__round_to_type(k, f->x, x[i]);
@@ -20959,14 +20960,14 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_po
         sum = ptxk__norm_sum(k, f, s, sum, x, squares, mean);
     } else {
         ptx_var total = ptx_var_new(k, sum);
-        ptxk__row_position here = ptxk__row_pass(k, &f->row, s, &i);
-        ptxk__norm_addresses(k, f, &here);
+        ptxk__row_position pass = ptxk__row_pass(k, &f->row, s, &i);
+        ptxk__norm_addresses(k, f, &pass);
         if (first)
-            ptxk__norm_load(k, f, &here, x);
+            ptxk__norm_load(k, f, &pass, x);
         else
-            ptxk__row_load(k, &f->row, &here, f->x, f->x_at, x);
+            ptxk__row_load(k, &f->row, &pass, f->x, f->x_at, x);
         sum = ptx_get(k, total);
-        sum = ptxk__norm_sum(k, f, &here, sum, x, squares, mean);
+        sum = ptxk__norm_sum(k, f, &pass, sum, x, squares, mean);
         ptx_set(k, total, sum);
         ptx_end(k);
         sum = ptx_get(k, total);
@@ -21016,10 +21017,10 @@ PTXK__EMIT(norm) {
     if (f.row.passes == 1) {
         ptxk__norm_finish(k, &f, &s, x, f.layer ? &mean : NULL, factor, gamma);
     } else {
-        ptxk__row_position here = ptxk__row_pass(k, &f.row, &s, &i);
-        ptxk__norm_addresses(k, &f, &here);
-        ptxk__row_load(k, &f.row, &here, f.x, f.x_at, x);
-        ptxk__norm_finish(k, &f, &here, x, f.layer ? &mean : NULL, factor, NULL);
+        ptxk__row_position pass = ptxk__row_pass(k, &f.row, &s, &i);
+        ptxk__norm_addresses(k, &f, &pass);
+        ptxk__row_load(k, &f.row, &pass, f.x, f.x_at, x);
+        ptxk__norm_finish(k, &f, &pass, x, f.layer ? &mean : NULL, factor, NULL);
         ptx_end(k);
     }
     ptx_ret(k);
@@ -21101,13 +21102,13 @@ static ptx_val ptxk__softmax_weight(ptx_kernel *k, ptx_val x, ptx_val most, doub
 
 PTXK__EMIT(softmax) {
     ptxk__row f;
-    ptxk__row_position s, here;
+    ptxk__row_position s, pass;
     ptxk_message why;
     char name[96], factor[16] = "";
     const ptxk_softmax_desc *d = (const ptxk_softmax_desc *)desc;
     ptx_kernel *k;
     ptx_type xt, yt;
-    ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, second;
+    ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, sum_scratch;
     double scale, late;
     uint32_t e, n;
     ptx_code code = ptxk__softmax_form(d, &f, &why);
@@ -21131,7 +21132,7 @@ PTXK__EMIT(softmax) {
     if (f.threads > 32) scratch = ptx_shared(k, "scratch", PTX_F32, f.threads / 16, 16);
     rows = ptxk__arg_u32(k, args, offsetof(ptxk_softmax_args, rows));
     ptxk__row_start(k, &f, rows, &s);
-    second = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
+    sum_scratch = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
     if (f.passes == 1) {
         ptxk__row_inside(k, &f, &s);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
@@ -21144,16 +21145,16 @@ PTXK__EMIT(softmax) {
             x[e] = ptxk__softmax_weight(k, x[e], most, late);
             sum = ptx_add(k, sum, x[e]);
         }
-        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
+        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, sum_scratch);
     } else {
-        ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
-        here = ptxk__row_pass(k, &f, &s, &i);
-        x_at = ptxk__row_address(k, &f, &here, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
-        ptxk__softmax_load(k, &f, &here, xt, x_at, scale, late, x);
-        old = ptx_get(k, top);
+        ptx_var maximum = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
+        pass = ptxk__row_pass(k, &f, &s, &i);
+        x_at = ptxk__row_address(k, &f, &pass, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
+        ptxk__softmax_load(k, &f, &pass, xt, x_at, scale, late, x);
+        old = ptx_get(k, maximum);
         most = old;
         for (e = 0; e < n; e++) most = ptx_max(k, most, x[e]);
-        ptx_set(k, top, most);
+        ptx_set(k, maximum, most);
         old = ptxk__softmax_weight(k, old, most, late);
         sum = ptx_get(k, total);
         sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
@@ -21163,12 +21164,12 @@ PTXK__EMIT(softmax) {
         }
         ptx_set(k, total, sum);
         ptx_end(k);
-        old = ptx_get(k, top);
+        old = ptx_get(k, maximum);
         most = ptxk__row_reduce(k, &f, PTX_MAX, old, scratch);
         old = ptxk__softmax_weight(k, old, most, late);
         sum = ptx_get(k, total);
         sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, old);
-        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, second);
+        sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, sum_scratch);
     }
     sum = ptxk_rcp_or_zero(k, sum);
     if (f.passes > 1) {
@@ -21251,9 +21252,9 @@ PTXK__CHECK(activation) {
 /* gelu(x) = max(x, 0) - |x| h with h = erfc(|x| / sqrt 2) / 2, which keeps the precision of small results. */
 static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     static const double a[5] = {1.061405429, -1.453152027, 1.421413741, -0.284496736, 0.254829592};
-    ptx_val size = ptx_abs(k, x), t, h, top;
+    ptx_val magnitude = ptx_abs(k, x), t, h, positive;
     int i;
-    t = ptx_fma(k, size, ptx_f32(0.3275911 * 0.70710678118654752440), ptx_f32(1));
+    t = ptx_fma(k, magnitude, ptx_f32(0.3275911 * 0.70710678118654752440), ptx_f32(1));
     t = ptx_rcp(k, t);
     h = ptx_f32(a[0] / 2);
     for (i = 1; i < 5; i++) h = ptx_fma(k, h, t, ptx_f32(a[i] / 2));
@@ -21262,10 +21263,10 @@ static ptx_val ptxk__gelu_erf(ptx_kernel *k, ptx_val x) {
     t = ptx_op2(k, PTX_MUL, PTX_RN, t, ptx_f32(-0.5 * 1.44269504088896340736));
     t = ptx_ex2(k, t);
     h = ptx_op2(k, PTX_MUL, PTX_RN, h, t);
-    size = ptx_min(k, size, ptx_f32(64)); /* h is 0 there; avoids inf * 0 */
-    size = ptx_neg(k, size);
-    top = ptx_max(k, x, ptx_f32(0));
-    return ptx_fma(k, size, h, top);
+    magnitude = ptx_min(k, magnitude, ptx_f32(64)); /* h is 0 there; avoids inf * 0 */
+    magnitude = ptx_neg(k, magnitude);
+    positive = ptx_max(k, x, ptx_f32(0));
+    return ptx_fma(k, magnitude, h, positive);
 }
 
 static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
@@ -21277,13 +21278,13 @@ static ptx_val ptxk__activate(ptx_kernel *k, uint32_t kind, ptx_val x) {
 static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d, const ptx_val at[3],
                                     ptx_val i, uint32_t n) {
     ptx_type xt = (ptx_type)d->x_type, yt = (ptx_type)d->y_type;
-    ptx_val x[8], up[8], here;
+    ptx_val x[8], up[8], address;
     uint32_t e;
-    here = ptx_ptr_add(k, at[0], i, ptx_type_bytes(xt));
-    ptxk_load_f32(k, xt, n, ptx_at(here, 0), x);
+    address = ptx_ptr_add(k, at[0], i, ptx_type_bytes(xt));
+    ptxk_load_f32(k, xt, n, ptx_at(address, 0), x);
     if (d->gated) {
-        here = ptx_ptr_add(k, at[1], i, ptx_type_bytes(xt));
-        ptxk_load_f32(k, xt, n, ptx_at(here, 0), up);
+        address = ptx_ptr_add(k, at[1], i, ptx_type_bytes(xt));
+        ptxk_load_f32(k, xt, n, ptx_at(address, 0), up);
     }
     for (e = 0; e < n; e++) {
         if (d->kind == PTXK_SWIGLU_CLAMPED) {
@@ -21293,8 +21294,8 @@ static void ptxk__activation_access(ptx_kernel *k, const ptxk_activation_desc *d
         x[e] = ptxk__activate(k, d->kind, x[e]);
         if (d->gated) x[e] = ptx_op2(k, PTX_MUL, PTX_RN, x[e], up[e]);
     }
-    here = ptx_ptr_add(k, at[2], i, ptx_type_bytes(yt));
-    ptxk_store_f32(k, yt, n, ptx_at(here, 0), x);
+    address = ptx_ptr_add(k, at[2], i, ptx_type_bytes(yt));
+    ptxk_store_f32(k, yt, n, ptx_at(address, 0), x);
 }
 
 PTXK__EMIT(activation) {
@@ -21306,7 +21307,7 @@ PTXK__EMIT(activation) {
     char name[96];
     ptx_kernel *k;
     uint32_t vec = 1, w;
-    ptx_val args, at[3], n, row, i, p, stride, odd, wide, last;
+    ptx_val args, at[3], n, row, i, p, stride, unaligned, n64, last;
     ptx_code code = ptxk__activation_form(d, &vec, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     (void)snprintf(name, sizeof name, "%s%s_%s_%s", names[d->kind], d->gated ? "_gated" : "",
@@ -21316,25 +21317,25 @@ PTXK__EMIT(activation) {
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_activation_args), 8);
     n = ptxk__arg_u32(k, args, offsetof(ptxk_activation_args, n));
     row = ptx_ctaid_y(k);
-    wide = ptx_cvt(k, PTX_U64, n);
+    n64 = ptx_cvt(k, PTX_U64, n);
     row = ptx_cvt(k, PTX_U64, row);
-    odd = wide;
+    unaligned = n64;
     for (w = 0; w < 3; w++) {
         uint32_t bytes = ptxk__kv_bytes(w == 2 ? d->y_type : d->x_type);
         if (w == 1 && !d->gated) continue;
         at[w] = ptxk__arg_ptr(k, args, field[w]);
         i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* vectors only where all is aligned */
         i = ptx_shr(k, i, ptx_u32(bytes == 4 ? 2 : 1));  /* in elements, like n and the strides */
-        odd = ptx_or(k, odd, i);
+        unaligned = ptx_or(k, unaligned, i);
         stride =
             ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)(field[w] + offsetof(ptxk_activation_args, x_stride))));
         p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
-        stride = ptx_selp(k, wide, stride, p);
-        odd = ptx_or(k, odd, stride);
+        stride = ptx_selp(k, n64, stride, p);
+        unaligned = ptx_or(k, unaligned, stride);
         i = ptx_mul(k, row, stride);
         at[w] = ptx_ptr_add(k, at[w], i, bytes);
     }
-    odd = ptx_and(k, odd, ptx_u64(vec - 1));
+    unaligned = ptx_and(k, unaligned, ptx_u64(vec - 1));
     i = ptx_ctaid_x(k);
     p = ptx_tid_x(k);
     i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), p);
@@ -21342,7 +21343,7 @@ PTXK__EMIT(activation) {
     p = ptx_setp(k, PTX_GE, i, n);
     ptx_guard(k, p);
     ptx_ret(k);
-    p = ptx_setp(k, PTX_EQ, odd, ptx_u64(0));
+    p = ptx_setp(k, PTX_EQ, unaligned, ptx_u64(0));
     ptx_if(k, p);
     ptxk__activation_access(k, d, at, i, vec);
     ptx_else(k);
@@ -21367,7 +21368,7 @@ PTXK__LEFT_OUT(activation)
 
 typedef struct ptxk__rope {
     ptx_type type;
-    uint32_t heads, d, half, interleaved, bytes;
+    uint32_t heads, head_dim, half, interleaved, bytes;
     uint32_t groups; /* groups of PTXK__ROPE_HEADS heads */
 } ptxk__rope;
 
@@ -21390,7 +21391,7 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
                             "rope: pairs is %u, must be PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX", d->pairs);
     f->type = (ptx_type)d->type;
     f->heads = d->heads;
-    f->d = d->head_dim;
+    f->head_dim = d->head_dim;
     f->half = d->dims / 2;
     f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
     f->bytes = ptxk__kv_bytes(d->type);
@@ -21415,7 +21416,7 @@ PTXK__CHECK(rope) {
     uint64_t row, stride;
     ptx_code code = ptxk__rope_form(desc, &f, why);
     if (code) return code;
-    row = (uint64_t)f.heads * f.d;
+    row = (uint64_t)f.heads * f.head_dim;
     stride = args->stride ? args->stride : row;
     if (stride < row || stride % 2 || stride > (uint64_t)1 << 40)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: stride is %llu, must be even, %llu to 2^40",
@@ -21501,7 +21502,7 @@ PTXGEN_API ptx_code ptxk_rope_frequencies(uint32_t dims, const ptxk_rope_scaling
 }
 
 /* Rotates a pair: a, b become a c - b s, a s + b c. */
-static void ptxk__rope_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
+static void ptxk__rope_rotate_pair(ptx_kernel *k, ptx_val c, ptx_val s, ptx_val *a, ptx_val *b) {
     ptx_val x, y, minus;
     x = ptx_op2(k, PTX_MUL, PTX_RN, *a, c);
     minus = ptx_neg(k, s);
@@ -21520,7 +21521,7 @@ PTXK__EMIT(rope) {
     ptx_val args, i, pair, group, token, p, at, stride, position, c, s, x[2], inside, head;
     ptx_code code = ptxk__rope_form((const ptxk_rope_desc *)desc, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
-    (void)snprintf(name, sizeof name, "rope_h%u_d%u_%u_%s_%s", f.heads, f.d, 2 * f.half,
+    (void)snprintf(name, sizeof name, "rope_h%u_d%u_%u_%s_%s", f.heads, f.head_dim, 2 * f.half,
                    f.interleaved ? "pairs" : "halves", ptx_type_name(f.type));
     k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__FLAT_THREADS, 1);
@@ -21543,16 +21544,17 @@ PTXK__EMIT(rope) {
     ptxk__rope_turn(k, position, c, &c, &s);
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_rope_args, stride)));
     p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
-    stride = ptx_selp(k, ptx_u64((uint64_t)f.heads * f.d), stride, p);
+    stride = ptx_selp(k, ptx_u64((uint64_t)f.heads * f.head_dim), stride, p);
     token = ptx_cvt(k, PTX_U64, token);
     stride = ptx_mul(k, stride, token);
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_rope_args, x));
     at = ptx_ptr_add(k, at, stride, f.bytes);
     head = ptx_mul(k, group, ptx_u32(PTXK__ROPE_HEADS));
-    at = ptx_ptr_add(k, at, head, f.d * f.bytes);
+    at = ptx_ptr_add(k, at, head, f.head_dim * f.bytes);
     at = ptx_ptr_add(k, at, pair, f.interleaved ? 2 * f.bytes : f.bytes);
     for (h = 0; h < PTXK__ROPE_HEADS; h++) {
-        int64_t here = (int64_t)h * f.d * f.bytes, other = here + (int64_t)f.half * f.bytes;
+        int64_t first_at = (int64_t)h * f.head_dim * f.bytes,
+                second_at = first_at + (int64_t)f.half * f.bytes;
         int partial = f.heads % PTXK__ROPE_HEADS && h >= f.heads % PTXK__ROPE_HEADS;
         if (partial) {
             inside = ptx_add(k, head, ptx_u32(h));
@@ -21560,17 +21562,17 @@ PTXK__EMIT(rope) {
             ptx_if(k, inside);
         }
         if (f.interleaved) {
-            ptxk_load_f32(k, f.type, 2, ptx_at(at, here), x);
+            ptxk_load_f32(k, f.type, 2, ptx_at(at, first_at), x);
         } else {
-            ptxk_load_f32(k, f.type, 1, ptx_at(at, here), &x[0]);
-            ptxk_load_f32(k, f.type, 1, ptx_at(at, other), &x[1]);
+            ptxk_load_f32(k, f.type, 1, ptx_at(at, first_at), &x[0]);
+            ptxk_load_f32(k, f.type, 1, ptx_at(at, second_at), &x[1]);
         }
-        ptxk__rope_pair(k, c, s, &x[0], &x[1]);
+        ptxk__rope_rotate_pair(k, c, s, &x[0], &x[1]);
         if (f.interleaved) {
-            ptxk_store_f32(k, f.type, 2, ptx_at(at, here), x);
+            ptxk_store_f32(k, f.type, 2, ptx_at(at, first_at), x);
         } else {
-            ptxk_store_f32(k, f.type, 1, ptx_at(at, here), &x[0]);
-            ptxk_store_f32(k, f.type, 1, ptx_at(at, other), &x[1]);
+            ptxk_store_f32(k, f.type, 1, ptx_at(at, first_at), &x[0]);
+            ptxk_store_f32(k, f.type, 1, ptx_at(at, second_at), &x[1]);
         }
         if (partial) ptx_end(k);
     }
@@ -21587,7 +21589,7 @@ PTXK__LEFT_OUT(rope)
 
 typedef struct ptxk__embed {
     const ptxk__block *format;
-    uint32_t n, each, threads; /* each: elements of a thread; threads: for a row */
+    uint32_t n, vec, threads; /* vec: elements of a thread; threads: for a row */
     uint64_t row_bytes;
     float scale;
 } ptxk__embed;
@@ -21606,12 +21608,12 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
         return ptxk__refuse(why, PTX_E_DESC, "embed: n is %u, must be a multiple of %u, the block of %s",
                             d->n, f->format->values, ptxk_format_name(d->format));
     f->n = d->n;
-    for (f->each = f->format->values > 1
-                       ? 8
-                       : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
-         d->n % f->each;)
-        f->each /= 2;
-    f->threads = d->n / f->each;
+    for (f->vec = f->format->values > 1
+                      ? 8
+                      : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
+         d->n % f->vec;)
+        f->vec /= 2;
+    f->threads = d->n / f->vec;
     f->row_bytes = (uint64_t)(d->n / f->format->values) * f->format->bytes;
     f->scale = d->scale < 0 || d->scale > 0 ? d->scale : 1.0f;
     return PTX_E_NONE;
@@ -21648,7 +21650,7 @@ PTXK__EMIT(embed) {
     ptx_kernel *k;
     ptx_type y;
     uint32_t i, bytes;
-    ptx_val args, part, p, token, id, rows, at, y_at, x[8], block, none;
+    ptx_val args, part, p, token, id, rows, at, y_at, x[8], block, invalid;
     ptxk__octet o;
     ptx_code code = ptxk__embed_form(d, &f, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
@@ -21675,15 +21677,15 @@ PTXK__EMIT(embed) {
     id = ptx_ld(k, PTX_U32, ptx_at(at, 0));
     y_at = ptxk__arg_ptr(k, args, offsetof(ptxk_embed_args, y));
     y_at = ptx_ptr_add(k, y_at, token, f.n * bytes);
-    y_at = ptx_ptr_add(k, y_at, part, f.each * bytes);
+    y_at = ptx_ptr_add(k, y_at, part, f.vec * bytes);
     rows = ptxk__arg_u32(k, args, offsetof(ptxk_embed_args, rows));
-    none = ptx_setp(k, PTX_GE, id, rows);
-    ptx_if(k, none);
+    invalid = ptx_setp(k, PTX_GE, id, rows);
+    ptx_if(k, invalid);
     {
         x[0] = ptx_mov(k, ptx_f32(NAN));
-        for (i = 1; i < f.each; i++) x[i] = x[0];
-        for (i = 0; i < f.each; i += 4 < f.each ? 4 : f.each)
-            ptxk_store_f32(k, y, f.each < 4 ? f.each : 4, ptx_at(y_at, (int64_t)i * bytes), x + i);
+        for (i = 1; i < f.vec; i++) x[i] = x[0];
+        for (i = 0; i < f.vec; i += 4 < f.vec ? 4 : f.vec)
+            ptxk_store_f32(k, y, f.vec < 4 ? f.vec : 4, ptx_at(y_at, (int64_t)i * bytes), x + i);
         ptx_ret(k);
     }
     ptx_end(k);
@@ -21703,16 +21705,16 @@ PTXK__EMIT(embed) {
         }
     } else {
         ptx_type t = d->format == PTXK_F32 ? PTX_F32 : d->format == PTXK_F16 ? PTX_F16 : PTX_BF16;
-        at = ptx_ptr_add(k, at, part, f.each * f.format->bytes);
-        ptxk_load_f32(k, t, f.each, ptx_with(ptx_at(at, 0), PTX_NC), x);
+        at = ptx_ptr_add(k, at, part, f.vec * f.format->bytes);
+        ptxk_load_f32(k, t, f.vec, ptx_with(ptx_at(at, 0), PTX_NC), x);
     }
     if (d->scale < 0 || d->scale > 0)
-        for (i = 0; i < f.each; i++) x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32((double)f.scale));
-    if (f.each * bytes > 16) {
+        for (i = 0; i < f.vec; i++) x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], ptx_f32((double)f.scale));
+    if (f.vec * bytes > 16) {
         ptxk_store_f32(k, y, 4, ptx_at(y_at, 0), x);
         ptxk_store_f32(k, y, 4, ptx_at(y_at, 16), x + 4);
     } else {
-        ptxk_store_f32(k, y, f.each, ptx_at(y_at, 0), x);
+        ptxk_store_f32(k, y, f.vec, ptx_at(y_at, 0), x);
     }
     ptx_ret(k);
     return ptx_get_error(m)->code;
@@ -21745,13 +21747,13 @@ static ptx_val ptxk__sample_key(ptx_kernel *k, ptx_val x, ptx_val token) {
     return ptx_or(k, key, token);
 }
 
-static ptx_val ptxk__sample_token(ptx_kernel *k, ptx_val key) {
+static ptx_val ptxk__key_token(ptx_kernel *k, ptx_val key) {
     ptx_val token = ptx_cvt(k, PTX_U32, key);
     token = ptx_and(k, token, ptx_u32(0xffffff));
     return ptx_xor(k, token, ptx_u32(0xffffff));
 }
 
-static ptx_val ptxk__max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
+static ptx_val ptxk__shuffle_max_u64(ptx_kernel *k, ptx_val x, uint32_t distance) {
     ptx_val part[2], other;
     uint32_t i;
     ptx_unpack(k, PTX_U32, 2, x, part);
@@ -21776,10 +21778,10 @@ typedef struct ptxk__logits {
     uint32_t barrier; /* number of these threads' barrier; 0: they are the whole block */
 } ptxk__logits;
 #define PTXK__SAMPLE_BINS 256u
-/* The counters: u64 weights[256], u32 counts[256], u64 tops[32] (one for each warp), u64 found[4]. */
+/* The counters: u64 weights[256], u32 counts[256], u64 warp_keys[32], u64 found[4]. */
 #define PTXK__SAMPLE_COUNTS (PTXK__SAMPLE_BINS * 8u)
-#define PTXK__SAMPLE_TOPS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
-#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_TOPS + 32u * 8u)
+#define PTXK__SAMPLE_WARP_KEYS (PTXK__SAMPLE_COUNTS + PTXK__SAMPLE_BINS * 4u)
+#define PTXK__SAMPLE_FOUND (PTXK__SAMPLE_WARP_KEYS + 32u * 8u)
 #define PTXK__SAMPLE_SHARED (PTXK__SAMPLE_FOUND + 32u)
 
 static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
@@ -21794,24 +21796,24 @@ static void ptxk__sample_barrier(ptx_kernel *k, const ptxk__logits *f) {
 static ptx_val ptxk__sample_largest_key(ptx_kernel *k, const ptxk__logits *f, ptx_val key) {
     uint32_t d, warps = f->threads / 32;
     ptx_val lane, warp, at, p;
-    for (d = 1; d < 32; d *= 2) key = ptxk__max_u64(k, key, d);
+    for (d = 1; d < 32; d *= 2) key = ptxk__shuffle_max_u64(k, key, d);
     lane = ptx_and(k, f->tid, ptx_u32(31));
     warp = ptx_shr(k, f->tid, ptx_u32(5));
     ptxk__sample_barrier(k, f);
     at = ptx_ptr_add(k, f->counters, warp, 8);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
     ptx_guard(k, p);
-    ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS), key);
+    ptx_st(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_WARP_KEYS), key);
     ptxk__sample_barrier(k, f);
     lane = ptx_and(k, lane, ptx_u32(warps - 1));
     at = ptx_ptr_add(k, f->counters, lane, 8);
-    key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_TOPS));
-    for (d = 1; d < warps; d *= 2) key = ptxk__max_u64(k, key, d);
+    key = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__SAMPLE_WARP_KEYS));
+    for (d = 1; d < warps; d *= 2) key = ptxk__shuffle_max_u64(k, key, d);
     return key;
 }
 
 /* Loads the logit of token i of the row. */
-static ptx_val ptxk__logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
+static ptx_val ptxk__load_logit(ptx_kernel *k, const ptxk__logits *f, ptx_val i) {
     ptx_val x, at = ptx_ptr_add(k, f->at, i, ptx_type_bytes(f->type));
     ptxk_load_f32(k, f->type, 1, ptx_at(at, 0), &x);
     return x;
@@ -21822,7 +21824,7 @@ static ptx_val ptxk__argmax(ptx_kernel *k, const ptxk__logits *f) {
     ptx_var best = ptx_var_new(k, ptx_u64(0));
     ptx_val i, x, key;
     i = ptx_for(k, f->tid, f->n, ptx_u32(f->threads));
-    x = ptxk__logit(k, f, i);
+    x = ptxk__load_logit(k, f, i);
     x = ptxk__sample_key(k, x, i);
     key = ptx_get(k, best);
     x = ptx_max(k, x, key);
@@ -21850,8 +21852,8 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
                                   int by_count, ptx_val target, ptx_val *key_out, ptx_val *weight_out) {
     ptx_var prefix = ptx_var_new(k, ptx_u64(0)), shift = ptx_var_new(k, ptx_u32(48));
     ptx_var above = ptx_var_new(k, ptx_u64(0));  /* weight of the keys above the prefix */
-    ptx_var passed = ptx_var_new(k, ptx_u64(0)); /* their weight or number, as by_count */
-    ptx_val i, x, key, at, sh, digit, w, same, p, up, pre;
+    ptx_var above_sum = ptx_var_new(k, ptx_u64(0)); /* their weight or number, as by_count */
+    ptx_val i, x, key, at, sh, digit, w, key_prefix, p, prefix_shift, pre;
     ptx_loop(k);
     {
         i = ptx_for(k, f->tid, ptx_u32(PTXK__SAMPLE_BINS), ptx_u32(f->threads));
@@ -21862,13 +21864,13 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
         ptx_end(k);
         ptxk__sample_barrier(k, f);
         sh = ptx_get(k, shift);
-        up = ptx_add(k, sh, ptx_u32(8));
+        prefix_shift = ptx_add(k, sh, ptx_u32(8));
         pre = ptx_get(k, prefix);
         i = ptx_for(k, f->tid, f->n, ptx_u32(f->threads));
-        x = ptxk__logit(k, f, i);
+        x = ptxk__load_logit(k, f, i);
         key = ptxk__sample_key(k, x, i);
-        same = ptx_shr(k, key, up);
-        p = ptx_setp(k, PTX_EQ, same, pre);
+        key_prefix = ptx_shr(k, key, prefix_shift);
+        p = ptx_setp(k, PTX_EQ, key_prefix, pre);
         ptx_if(k, p);
         {
             x = ptxk__clamp_infinity(k, x);
@@ -21903,7 +21905,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             at = ptx_ptr_add(k, f->counters, i, 4);
             count = ptx_ld(k, PTX_U32, ptx_at(at, PTXK__SAMPLE_COUNTS));
             count = ptx_cvt(k, PTX_U64, count);
-            sum = ptx_get(k, passed);
+            sum = ptx_get(k, above_sum);
             total = ptx_add(k, sum, by_count ? count : w);
             done = ptx_setp(k, PTX_GE, total, target);
             last = ptx_setp(k, PTX_EQ, i, ptx_u32(0)); /* the target is not reached: all count */
@@ -21912,7 +21914,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             weights = ptx_get(k, above);
             weights = ptx_add(k, weights, w);
             ptx_set(k, above, weights);
-            ptx_set(k, passed, total);
+            ptx_set(k, above_sum, total);
             i = ptx_sub(k, i, ptx_u32(1));
             ptx_set(k, bin, i);
             ptx_end(k);
@@ -21923,7 +21925,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
             pre = ptx_or(k, pre, key);
             ptx_set(k, prefix, pre);
             weights = ptx_get(k, above);
-            sum = ptx_get(k, passed);
+            sum = ptx_get(k, above_sum);
             ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND), pre);
             ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 8), weights);
             ptx_st(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 16), sum);
@@ -21939,7 +21941,7 @@ static void ptxk__sample_find_key(ptx_kernel *k, const ptxk__logits *f, ptx_val 
         x = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 8));
         ptx_set(k, above, x);
         x = ptx_ld(k, PTX_U64, ptx_at(f->counters, PTXK__SAMPLE_FOUND + 16));
-        ptx_set(k, passed, x);
+        ptx_set(k, above_sum, x);
         sh = ptx_get(k, shift);
         p = ptx_setp(k, PTX_GT, sh, ptx_u32(0));
         ptx_while(k, p);
@@ -21973,20 +21975,20 @@ typedef struct ptxk__sampling {
 
 /* Samples a token from a row of logits, with all f->threads threads. The temperature is not 0. */
 static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk__sampling *w) {
-    ptx_val best, most, factor, p, all, key, sum, target, part, r;
+    ptx_val best, most, factor, p, n64, key, sum, target, part, r;
     ptx_var total = ptx_var_new(k, ptx_u64(0)), token;
     best = ptxk__argmax(k, f);
     token = ptx_var_new(k, ptx_u32(0));
-    key = ptxk__sample_token(k, best);
+    key = ptxk__key_token(k, best);
     ptx_set(k, token, key);
     most = ptxk__key_logit(k, best);
     factor = ptx_op2(k, PTX_DIV, PTX_RN, ptx_f32(1.44269504088896340736), w->temperature);
     factor = ptxk__clamp_infinity(k, factor);
-    all = ptx_cvt(k, PTX_U64, f->n);
+    n64 = ptx_cvt(k, PTX_U64, f->n);
     target = ptx_cvt(k, PTX_U64, w->top_k);
     p = ptx_setp(k, PTX_EQ, target, ptx_u64(0));
-    target = ptx_selp(k, all, target, p);
-    target = ptx_min(k, target, all);
+    target = ptx_selp(k, n64, target, p);
+    target = ptx_min(k, target, n64);
     ptxk__sample_find_key(k, f, most, factor, 1, target, &key, &sum);
     ptx_set(k, total, sum);
     p = ptx_setp(k, PTX_GT, w->top_p, ptx_f32(0));
@@ -22013,7 +22015,7 @@ static ptx_val ptxk__sample_row(ptx_kernel *k, const ptxk__logits *f, const ptxk
         r = ptx_mul_hi(k, r, sum);
         target = ptx_add(k, r, ptx_u64(1));
         ptxk__sample_find_key(k, f, most, factor, 0, target, &key, &sum);
-        key = ptxk__sample_token(k, key);
+        key = ptxk__key_token(k, key);
         ptx_set(k, token, key);
     }
     ptx_end(k);
@@ -22072,7 +22074,7 @@ PTXK__EMIT(sample) {
     char name[96];
     ptx_kernel *k;
     ptx_var token;
-    ptx_val args, row, p, at, x, there;
+    ptx_val args, row, p, at, x, position;
     ptx_code code = ptxk__sample_form(d, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     f.type = (ptx_type)d->type;
@@ -22098,17 +22100,17 @@ PTXK__EMIT(sample) {
         w.top_p = ptx_ld(k, PTX_F32, ptx_at(args, (int64_t)offsetof(ptxk_sample_args, top_p)));
         w.top_k = ptxk__arg_u32(k, args, offsetof(ptxk_sample_args, top_k));
         w.seed = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_sample_args, seed)));
-        there = ptxk__optional_u32(k, args, offsetof(ptxk_sample_args, positions), row, ptx_u32(0));
-        there = ptx_cvt(k, PTX_U64, there);
+        position = ptxk__optional_u32(k, args, offsetof(ptxk_sample_args, positions), row, ptx_u32(0));
+        position = ptx_cvt(k, PTX_U64, position);
         x = ptx_cvt(k, PTX_U64, row);
         x = ptx_shl(k, x, ptx_u32(32));
-        w.counter = ptx_or(k, x, there);
+        w.counter = ptx_or(k, x, position);
         x = ptxk__sample_row(k, &f, &w);
         ptx_set(k, token, x);
         ptx_else(k);
     }
     x = ptxk__argmax(k, &f);
-    x = ptxk__sample_token(k, x);
+    x = ptxk__key_token(k, x);
     ptx_set(k, token, x);
     if (d->method == PTXK_SAMPLE_DRAW) ptx_end(k);
     x = ptx_get(k, token);
@@ -22177,29 +22179,30 @@ static ptx_val ptxk__route_sigmoid(ptx_kernel *k, ptx_val x) {
 }
 
 /* The number that a key of ptxk__sample_key stands for. */
-static ptx_val ptxk__route_number(ptx_kernel *k, ptx_val key) {
-    ptx_val bits, positive, turned;
+static ptx_val ptxk__key_number(ptx_kernel *k, ptx_val key) {
+    ptx_val bits, positive, flip;
     bits = ptx_shr(k, key, ptx_u32(24));
     bits = ptx_cvt(k, PTX_U32, bits);
     positive = ptx_setp(k, PTX_GE, bits, ptx_u32(0x80000000u));
-    turned = ptx_selp(k, ptx_b32(0x80000000u), ptx_b32(0xffffffffu), positive);
-    bits = ptx_xor(k, ptx_as(bits, PTX_B32), turned);
+    flip = ptx_selp(k, ptx_b32(0x80000000u), ptx_b32(0xffffffffu), positive);
+    bits = ptx_xor(k, ptx_as(bits, PTX_B32), flip);
     return ptx_as(bits, PTX_F32);
 }
 
-/* Sets the keys of all experts outside the chosen groups to 0. Run by a warp: see ptxk__route_pick. */
+/* Sets the keys of all experts outside the chosen groups to 0. Run by a warp: see
+   ptxk__route_choose_experts. */
 static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_t n, ptx_val lane,
                                 ptx_var *keys) {
     uint32_t size = d->experts / d->groups, i, distance, round;
     uint32_t rounds = d->flags & PTXK_ROUTE_BIAS && size > 1 ? 2 : 1;
-    ptx_val group[PTXK__ROUTE_EXPERTS / 32], g, key, best[2], p, x, last;
-    ptx_var mine, kept[PTXK__ROUTE_EXPERTS / 32];
+    ptx_val group[PTXK__ROUTE_EXPERTS / 32], g, key, best[2], p, x, largest;
+    ptx_var group_key, kept[PTXK__ROUTE_EXPERTS / 32];
     for (i = 0; i < n; i++) {
         group[i] = ptx_add(k, lane, ptx_u32(32 * i));
         group[i] = ptx_div(k, group[i], ptx_u32(size));
         kept[i] = ptx_var_new(k, ptx_u64(0));
     }
-    mine = ptx_var_new(k, ptx_u64(0)); /* in lane g: the key of group g */
+    group_key = ptx_var_new(k, ptx_u64(0)); /* in lane g: the key of group g */
     g = ptx_for(k, ptx_u32(0), ptx_u32(d->groups), ptx_u32(1));
     for (round = 0; round < rounds; round++) {
         best[round] = ptx_u64(0);
@@ -22214,27 +22217,27 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
             best[round] = i ? ptx_max(k, best[round], x) : x;
         }
         for (distance = 1; distance < 32; distance *= 2)
-            best[round] = ptxk__max_u64(k, best[round], distance);
+            best[round] = ptxk__shuffle_max_u64(k, best[round], distance);
     }
-    x = ptxk__route_number(k, best[0]);
+    x = ptxk__key_number(k, best[0]);
     if (rounds > 1) {
-        p = ptxk__route_number(k, best[1]);
+        p = ptxk__key_number(k, best[1]);
         x = ptx_add(k, x, p);
     }
     x = ptxk__sample_key(k, x, g);
     p = ptx_setp(k, PTX_EQ, lane, g);
-    key = ptx_get(k, mine);
+    key = ptx_get(k, group_key);
     x = ptx_selp(k, x, key, p);
-    ptx_set(k, mine, x);
+    ptx_set(k, group_key, x);
     ptx_end(k);
     (void)ptx_for(k, ptx_u32(0), ptx_u32(d->chosen_groups), ptx_u32(1));
-    key = ptx_get(k, mine);
-    last = key;
-    for (distance = 1; distance < 32; distance *= 2) last = ptxk__max_u64(k, last, distance);
-    p = ptx_setp(k, PTX_EQ, key, last);
+    key = ptx_get(k, group_key);
+    largest = key;
+    for (distance = 1; distance < 32; distance *= 2) largest = ptxk__shuffle_max_u64(k, largest, distance);
+    p = ptx_setp(k, PTX_EQ, key, largest);
     x = ptx_selp(k, ptx_u64(0), key, p);
-    ptx_set(k, mine, x);
-    g = ptxk__sample_token(k, last);
+    ptx_set(k, group_key, x);
+    g = ptxk__key_token(k, largest);
     for (i = 0; i < n; i++) {
         p = ptx_setp(k, PTX_EQ, group[i], ptx_as(g, PTX_U32));
         key = ptx_get(k, keys[i]);
@@ -22250,20 +22253,21 @@ static void ptxk__route_exclude(ptx_kernel *k, const ptxk_route_desc *d, uint32_
 }
 
 /* Chooses a token's experts with one warp: lane j < chosen receives the j-th expert and its weight. Returns
-   whether the lane is one of these. held: address of the scores; given: of the bias. A lane has the sort keys
-   of every 32nd expert. */
-static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane, ptx_val held,
-                                ptx_val given, ptx_val *expert, ptx_val *weight) {
+   whether the lane is one of these. scores_at, bias_at: addresses of the scores and of the bias. A lane has
+   the sort keys of every 32nd expert. */
+static ptx_val ptxk__route_choose_experts(ptx_kernel *k, const ptxk_route_desc *d, ptx_val lane,
+                                          ptx_val scores_at, ptx_val bias_at, ptx_val *expert,
+                                          ptx_val *weight) {
     ptx_val key[PTXK__ROUTE_EXPERTS / 32] = PTX_ZERO, s[PTXK__ROUTE_EXPERTS / 32];
     ptx_val at, x, p, e, j, best, most, sum, inside, bias;
-    ptx_var keys[PTXK__ROUTE_EXPERTS / 32], mine;
+    ptx_var keys[PTXK__ROUTE_EXPERTS / 32], own_expert;
     uint32_t n = (d->experts + 31) / 32, i, distance;
     int over_all = d->kind == PTXK_ROUTE_SOFTMAX, biased = (d->flags & PTXK_ROUTE_BIAS) != 0;
     most = ptx_f32(-INFINITY);
     for (i = 0; i < n; i++) {
         e = ptx_add(k, lane, ptx_u32(32 * i));
         p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
-        at = ptx_ptr_add(k, held, e, 4);
+        at = ptx_ptr_add(k, scores_at, e, 4);
         s[i] = ptx_ld_if(k, p, PTX_F32, ptx_at(at, 0), ptx_f32(-INFINITY));
         most = ptx_max(k, most, s[i]);
     }
@@ -22286,7 +22290,7 @@ static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val
         p = ptx_setp(k, PTX_LT, e, ptx_u32(d->experts));
         x = s[i];
         if (biased) {
-            bias = ptx_ptr_add(k, given, e, 4);
+            bias = ptx_ptr_add(k, bias_at, e, 4);
             bias = ptx_ld_if(k, p, PTX_F32, ptx_at(bias, 0), ptx_f32(0));
             if (over_all) {
                 x = ptx_sub(k, x, most);
@@ -22302,27 +22306,27 @@ static ptx_val ptxk__route_pick(ptx_kernel *k, const ptxk_route_desc *d, ptx_val
         keys[i] = ptx_var_new(k, x);
     }
     if (d->groups) ptxk__route_exclude(k, d, n, lane, keys);
-    mine = ptx_var_new(k, ptx_u32(0));
+    own_expert = ptx_var_new(k, ptx_u32(0));
     j = ptx_for(k, ptx_u32(0), ptx_u32(d->chosen), ptx_u32(1));
     for (i = 0; i < n; i++) key[i] = ptx_get(k, keys[i]);
     best = key[0];
     for (i = 1; i < n; i++) best = ptx_max(k, best, key[i]);
-    for (distance = 1; distance < 32; distance *= 2) best = ptxk__max_u64(k, best, distance);
+    for (distance = 1; distance < 32; distance *= 2) best = ptxk__shuffle_max_u64(k, best, distance);
     for (i = 0; i < n; i++) {
         p = ptx_setp(k, PTX_EQ, key[i], best);
         x = ptx_selp(k, ptx_u64(0), key[i], p);
         ptx_set(k, keys[i], x);
     }
-    e = ptxk__sample_token(k, best);
+    e = ptxk__key_token(k, best);
     e = ptx_as(e, PTX_U32);
     p = ptx_setp(k, PTX_EQ, lane, j);
-    x = ptx_get(k, mine);
+    x = ptx_get(k, own_expert);
     x = ptx_selp(k, e, x, p);
-    ptx_set(k, mine, x);
+    ptx_set(k, own_expert, x);
     ptx_end(k);
-    e = ptx_get(k, mine);
+    e = ptx_get(k, own_expert);
     inside = ptx_setp(k, PTX_LT, lane, ptx_u32(d->chosen));
-    at = ptx_ptr_add(k, held, e, 4);
+    at = ptx_ptr_add(k, scores_at, e, 4);
     x = ptx_ld_if(k, inside, PTX_F32, ptx_at(at, 0), ptx_f32(-INFINITY));
     if (d->kind == PTXK_ROUTE_SIGMOID) {
         x = ptxk__route_sigmoid(k, x);
@@ -22391,8 +22395,9 @@ PTXK__CHECK(route) {
 }
 
 /* Emits the entry `choose`: a block of one warp for each token. */
-static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
-    ptx_val args, t, lane, at, x, e, j, held, inside, bias = PTX_ZERO;
+static void ptxk__route_emit_choose(ptx_module *m, const char *site, const ptxk_route_desc *d,
+                                    const char *name) {
+    ptx_val args, t, lane, at, x, e, j, scores_at, inside, bias = PTX_ZERO;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, 32, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_route_args), 8);
@@ -22400,9 +22405,9 @@ static void ptxk__route_choose(ptx_module *m, const char *site, const ptxk_route
     t = ptx_ctaid_x(k);
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, scores));
     x = ptx_mul_wide(k, t, ptx_u32(d->experts));
-    held = ptx_ptr_add(k, at, x, 4);
+    scores_at = ptx_ptr_add(k, at, x, 4);
     if (d->flags & PTXK_ROUTE_BIAS) bias = ptxk__arg_ptr(k, args, offsetof(ptxk_route_args, bias));
-    inside = ptxk__route_pick(k, d, lane, held, bias, &e, &x);
+    inside = ptxk__route_choose_experts(k, d, lane, scores_at, bias, &e, &x);
     t = ptx_mul_wide(k, t, ptx_u32(d->chosen));
     j = ptx_cvt(k, PTX_U64, lane);
     t = ptx_add(k, t, j);
@@ -22434,10 +22439,11 @@ static ptx_val ptxk__route_count(ptx_kernel *k, ptx_val p, ptx_val lanes) {
 /* Emits the entry `sort`: a block for each expert e. Each warp takes a contiguous part of the choices and
    counts those of lower experts and of e. Then it gives its choices of e their rows, after all choices of
    lower experts and the earlier warps' choices of e. */
-static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_desc *d, const char *name) {
+static void ptxk__route_emit_sort(ptx_module *m, const char *site, const ptxk_route_desc *d,
+                                  const char *name) {
     ptx_val args, tid, lane, warp, e, count, steps, i, choices, choice, x, p, at, first, lower, before, all;
     ptx_val shared, total, c;
-    ptx_var lows, own, next;
+    ptx_var lower_count, own_count, next;
     uint32_t w;
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptx_launch_bounds(k, PTXK__ROUTE_WARPS * 32, 1);
@@ -22455,26 +22461,26 @@ static void ptxk__route_sort(ptx_module *m, const char *site, const ptxk_route_d
     x = ptx_shl(k, x, ptx_u32(5));
     first = ptx_add(k, x, lane);
     all = ptx_b32(0xffffffffu);
-    lows = ptx_var_new(k, ptx_u32(0));
-    own = ptx_var_new(k, ptx_u32(0));
+    lower_count = ptx_var_new(k, ptx_u32(0));
+    own_count = ptx_var_new(k, ptx_u32(0));
     i = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
     c = ptx_mad(k, i, ptx_u32(32), first);
     choice = ptxk__route_choice(k, choices, c, count, d->experts);
     p = ptx_setp(k, PTX_LT, choice, e);
     x = ptxk__route_count(k, p, all);
-    x = ptx_add(k, x, ptx_get(k, lows));
-    ptx_set(k, lows, x);
+    x = ptx_add(k, x, ptx_get(k, lower_count));
+    ptx_set(k, lower_count, x);
     p = ptx_setp(k, PTX_EQ, choice, e);
     x = ptxk__route_count(k, p, all);
-    x = ptx_add(k, x, ptx_get(k, own));
-    ptx_set(k, own, x);
+    x = ptx_add(k, x, ptx_get(k, own_count));
+    ptx_set(k, own_count, x);
     ptx_end(k);
     at = ptx_ptr_add(k, shared, warp, 8);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
-    x = ptx_get(k, lows);
+    x = ptx_get(k, lower_count);
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), x);
-    x = ptx_get(k, own);
+    x = ptx_get(k, own_count);
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 4), x);
     ptx_bar_sync(k, ptx_imm(0));
@@ -22544,10 +22550,10 @@ PTXK__EMIT(route) {
         (void)snprintf(scale + used, sizeof scale - used, "_g%uof%u", d->chosen_groups, d->groups);
     (void)snprintf(name, sizeof name, "route_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
                    d->flags, scale);
-    ptxk__route_choose(m, site, d, name);
+    ptxk__route_emit_choose(m, site, d, name);
     (void)snprintf(name, sizeof name, "route_sort_%uof%u_%s_f%u%s", d->chosen, d->experts, kinds[d->kind],
                    d->flags, scale);
-    ptxk__route_sort(m, site, d, name);
+    ptxk__route_emit_sort(m, site, d, name);
     return ptx_get_error(m)->code;
 }
 
@@ -22608,7 +22614,7 @@ PTXK__CHECK(combine) {
 
 PTXK__EMIT(combine) {
     const ptxk_combine_desc *d = (const ptxk_combine_desc *)desc;
-    ptx_val args, t, i, n, rows, first, at, y_at, x, p, given, place[PTXK__ROUTE_CHOSEN],
+    ptx_val args, t, i, n, rows, first, at, y_at, x, p, base, place[PTXK__ROUTE_CHOSEN],
         w[PTXK__ROUTE_CHOSEN];
     ptx_val sum;
     ptxk_message why;
@@ -22636,21 +22642,21 @@ PTXK__EMIT(combine) {
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     rows = ptx_selp(k, rows, x, p);
     first = ptx_mul(k, t, ptx_u32(d->chosen));
-    given = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, weights));
+    base = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, weights));
     for (j = 0; j < d->chosen; j++) {
         x = ptx_add(k, first, ptx_u32(j));
         place[j] = ptxk__optional_u32(k, args, offsetof(ptxk_combine_args, places), x, x);
-        at = ptx_ptr_add(k, given, x, 4);
+        at = ptx_ptr_add(k, base, x, 4);
         w[j] = ptx_ld(k, PTX_F32, ptx_at(at, 0));
     }
-    given = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, x));
+    base = ptxk__arg_ptr(k, args, offsetof(ptxk_combine_args, x));
     sum = ptx_f32(0);
     for (j = 0; j < d->chosen; j++) {
         p = ptx_setp(k, PTX_LT, place[j], rows);
         at = ptx_selp(k, place[j], ptx_u32(0), p);
         x = ptx_cvt(k, PTX_U64, i);
         x = ptx_mad_wide(k, at, n, x);
-        at = ptx_ptr_add(k, given, x, ptx_type_bytes((ptx_type)d->x_type));
+        at = ptx_ptr_add(k, base, x, ptx_type_bytes((ptx_type)d->x_type));
         ptxk_load_f32(k, (ptx_type)d->x_type, 1, ptx_at(at, 0), &x);
         x = ptx_selp(k, x, ptx_f32(0), p);
         w[j] = ptx_selp(k, w[j], ptx_f32(0), p);
@@ -22745,17 +22751,17 @@ PTXK__CHECK(quantize) {
 
 /* Returns the code (u32) of x, 0 ... f->most, as e4m3 or e2m1: rounds the f32 bits of a normal number, or the
    multiple of the smallest subnormal, to nearest even. */
-static ptx_val ptxk__small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
+static ptx_val ptxk__encode_small_float(ptx_kernel *k, const ptxk__quantize *f, ptx_val x) {
     uint32_t drop = 23 - f->mantissa;
-    ptx_val bits = ptx_as(x, PTX_U32), odd, low, p;
+    ptx_val bits = ptx_as(x, PTX_U32), odd, subnormal, p;
     p = ptx_setp(k, PTX_LT, x, ptx_f32(f->bias == 7 ? 0.015625 : 1.0)); /* 2^(1 - bias) */
-    low = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->bias == 7 ? 512.0 : 2.0));
-    low = ptx_cvt_with(k, PTX_RNI, PTX_U32, low);
+    subnormal = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(f->bias == 7 ? 512.0 : 2.0));
+    subnormal = ptx_cvt_with(k, PTX_RNI, PTX_U32, subnormal);
     odd = ptx_bfe(k, bits, ptx_u32(drop), ptx_u32(1));
     bits = ptx_add(k, bits, ptx_u32((1u << (drop - 1)) - 1 - ((127 - f->bias) << 23)));
     bits = ptx_add(k, bits, odd);
     bits = ptx_shr(k, bits, ptx_u32(drop));
-    return ptx_selp(k, low, bits, p);
+    return ptx_selp(k, subnormal, bits, p);
 }
 
 /* Quantises 8 elements, x * inverse, to a byte each; the first is the lowest byte of words[0]. */
@@ -22775,7 +22781,7 @@ static void ptxk__quantize_values(ptx_kernel *k, const ptxk__quantize *f, ptx_va
         sign = ptx_and(k, sign, ptx_u32(f->mantissa == 3 ? 128 : 8));
         q[e] = ptx_abs(k, q[e]);
         q[e] = ptx_min(k, q[e], ptx_f32((double)f->most)); /* NaN becomes f->most */
-        q[e] = ptxk__small_float(k, f, q[e]);
+        q[e] = ptxk__encode_small_float(k, f, q[e]);
         q[e] = ptx_or(k, q[e], sign);
     }
     for (e = 0; e < 2; e++) words[e] = ptxk__gather_bytes(k, q + 4 * e, 0);
@@ -22802,7 +22808,7 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
             e4m3.bias = 7;
             x = ptx_op2(k, PTX_MUL, PTX_RN, most, ptx_f32(1.0 / 6));
             x = ptx_min(k, x, ptx_f32(448));
-            x = ptxk__small_float(k, &e4m3, x);
+            x = ptxk__encode_small_float(k, &e4m3, x);
             inverse = ptx_shl(k, x, ptx_u32(7)); /* as f16 these bits are 2^-8 of the factor */
             inverse = ptx_as(ptx_cvt(k, PTX_U16, inverse), PTX_F16);
             inverse = ptx_cvt(k, PTX_F32, inverse);
@@ -22825,13 +22831,13 @@ static ptx_val ptxk__quantize_factor(ptx_kernel *k, const ptxk__quantize *f, ptx
    finite. */
 static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, const ptx_val *inside,
                                 ptx_val x[8], ptx_val *most, ptx_val *bad) {
-    ptx_val size;
+    ptx_val magnitude;
     uint32_t e, vec = type == PTX_F32 ? 4 : 8;
     for (e = 0; e < 8; e += vec)
         ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__kv_bytes(type))), x + e);
     for (e = 0; e < 8; e++) {
-        size = ptx_abs(k, x[e]);
-        *most = ptx_max(k, *most, size);
+        magnitude = ptx_abs(k, x[e]);
+        *most = ptx_max(k, *most, magnitude);
         *bad = ptx_fma(k, x[e], ptx_f32(0), *bad);
     }
 }
@@ -22840,7 +22846,7 @@ static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, cons
 static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val y, ptx_val factors,
                                  ptx_val i, ptx_val inside, ptx_val words[2], ptx_val factor) {
     ptx_val block, e, p, first, other, at;
-    uint32_t j, low = f->block == 64 ? 1 : 2;
+    uint32_t j, lanes_of_half = f->block == 64 ? 1 : 2;
     e = ptx_and(k, i, ptx_u32(f->group ? f->group - 1 : 0));
     first = ptx_setp(k, PTX_EQ, e, ptx_u32(0));
     first = ptx_and(k, first, inside);
@@ -22869,13 +22875,13 @@ static void ptxk__quantize_store(ptx_kernel *k, const ptxk__quantize *f, ptx_val
         ptx_st(k, PTX_F16, ptx_at(block, 0), factor);
         return;
     }
-    /* a byte holds elements of both halves of a group: the second half is `low` lanes on */
+    /* a byte holds elements of both halves of a group: the second half is `lanes_of_half` lanes on */
     for (j = 0; j < 2; j++) {
-        other = ptx_shfl_down(k, words[j], ptx_u32(low), ptx_u32(31), ptx_u32(0xffffffffu));
+        other = ptx_shfl_down(k, words[j], ptx_u32(lanes_of_half), ptx_u32(31), ptx_u32(0xffffffffu));
         other = ptx_shl(k, ptx_as(other, PTX_B32), ptx_u32(4));
         words[j] = ptx_or(k, words[j], other);
     }
-    p = ptx_and(k, i, ptx_u32(8 * low));
+    p = ptx_and(k, i, ptx_u32(8 * lanes_of_half));
     p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
     p = ptx_and(k, p, inside);
     if (f->block == 32) {
@@ -23006,65 +23012,84 @@ PTXK__LEFT_OUT(quantize)
 
 /* A product is cut into tiles of rows and slices of columns. Eight worker warps multiply: weights come
    through a ring for each warp, x lies in shared memory (see "rows of weights"). The ninth, the finisher
-   warp, adds up a tile's slices, makes it input of the next product and announces it; workers run ahead.
-   Kinds: 0 q, k, v; 1 attention's output; 2 gate and up; 3 down; 4 logits; 5 router; 6 experts' gate, up. */
+   warp, adds up a tile's slices, makes it input of the next product and announces it; workers run ahead. */
 #define PTXK__DEC_WARPS 8u
 #define PTXK__DEC_WORKERS (32u * PTXK__DEC_WARPS)
 #define PTXK__DEC_THREADS (PTXK__DEC_WORKERS + 32u)
 #define PTXK__DEC_TILE 32u      /* rows of a tile: four for each worker warp, a group of the next x */
 #define PTXK__DEC_UNIT 1024u    /* values of x in a unit, a record of integers; slices are whole units */
 #define PTXK__DEC_SHARED 65536u /* dynamic shared memory that all devices from sm_75 on allow (opt-in) */
-#define PTXK__DEC_ROUNDS 8u
+#define PTXK__DEC_ROUNDS 8u     /* most chunks of a step that a lane copies, ptxk__rows.rounds */
 #define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
-#define PTXK__DEC_LAYER_AT                                                                                   \
-    368u                        /* offset of the layer's struct in a block's control data, at info_at: 0 the
-                                   leader's words; 128 result of a wait; 132 arrivals; 160 chosen tokens; 192
-                                   slices; 256 product; 368 layer, address of the next norm, mixture */
-#define PTXK__DEC_OUT_HEAD 128u /* bytes of a message before the tile's sums */
-#define PTXK__DEC_KINDS 7u      /* of products, numbered as above */
-#define PTXK__DEC_ROUTER 12u    /* the router's ptxk__job.kind, even as its input is normed; also its step */
+#define PTXK__DEC_MESSAGE_HEAD 128u /* bytes of a message before the tile's sums */
+#define PTXK__DEC_KINDS 7u      /* of products */
 #define PTXK__DEC_CHOICES 32u   /* most choices of all sequences together */
 #define PTXK__DEC_SPLITS 32u    /* most parts of a sequence's keys in attention */
-#define PTXK__DEC_KEYS 64u      /* fewest keys of a part, where there are several */
-#define PTXK__DEC_PATIENCE (1u << 26)
-#define PTXK__DEC_LAYERS 4096u
-#define PTXK__DEC_SPANS 14u       /* memory that the arguments name, ... */
-#define PTXK__DEC_LAYER_SPANS 32u /* ... and of a layer */
+#define PTXK__DEC_MIN_KEYS 64u  /* fewest keys of a part, where there are several */
+#define PTXK__DEC_WATCHDOG (1u << 26) /* polls until a wait times out, unless the arguments say otherwise */
+#define PTXK__DEC_LAYERS 4096u        /* most layers */
+#define PTXK__DEC_SPANS 14u           /* memory that the arguments name, ... */
+#define PTXK__DEC_LAYER_SPANS 32u     /* ... and of a layer */
 
-/* Control words at the start of the workspace. The leader (block 0) writes them between tokens, GO last. */
+/* The kinds of products. ptxk__job.kind: PTXK__STEP_ROUTER for the router, PTXK__KIND_GATE_UP for experts. */
 enum {
-    PTXK__GO = 0,       /* decisions made so far; the first launch makes one */
-    PTXK__NEED = 4,     /* not 0: this token needs logits */
-    PTXK__ACTIVE = 8,   /* bit set of the running sequences */
-    PTXK__OVER = 12,    /* final status, or 0 */
-    PTXK__TOKEN = 16,   /* u32 [4] */
-    PTXK__LENGTH = 32,  /* u32 [4] rows in the caches */
-    PTXK__WRITTEN = 48, /* u32 [4] */
-    PTXK__SEEN = 64,    /* how often blocks have read these words, over all tokens */
-    PTXK__DONE = 68,    /* finished tiles of logits, over all tokens */
-    PTXK__FAILED = 72,
-    PTXK__FULL = 76,     /* PTXK_DECODER_FULL once a cache was full, or 0 */
-    PTXK__BEST = 80,     /* u64 [4]: keys of the largest logits */
-    PTXK__REFUSED = 112, /* 0, or the maximum of 65536 - 256 sequence - cause */
-    PTXK__HEAD = 256
+    PTXK__KIND_QKV = 0,
+    PTXK__KIND_OUTPUT = 1, /* attention's output */
+    PTXK__KIND_GATE_UP = 2,
+    PTXK__KIND_DOWN = 3,
+    PTXK__KIND_LOGITS = 4,
+    PTXK__KIND_ROUTER = 5,
+    PTXK__KIND_EXPERTS = 6 /* gate and up of the experts */
+};
+#define PTXK__KIND_ADDS 1u /* bit of ptxk__job.kind: the result is added to x; if 0, the input is normed */
+
+/* Control words at the start of the workspace. The leader (block 0) writes them between tokens, the number of
+   decisions last. */
+enum {
+    PTXK__DECISIONS = 0,    /* made so far; the first launch makes one */
+    PTXK__NEEDS_LOGITS = 4, /* not 0: this token needs logits */
+    PTXK__ACTIVE = 8,       /* bit set of the running sequences */
+    PTXK__STATUS = 12,      /* final status, or 0 */
+    PTXK__TOKEN = 16,       /* u32 [4] */
+    PTXK__LENGTH = 32,      /* u32 [4] rows in the caches */
+    PTXK__WRITTEN = 48,     /* u32 [4] tokens written */
+    PTXK__READS = 64,       /* how often blocks have read these words, over all tokens */
+    PTXK__LOGIT_TILES = 68, /* finished tiles of logits, over all tokens */
+    PTXK__TIMED_OUT = 72,   /* not 0: a wait has timed out */
+    PTXK__CACHE_FULL = 76,  /* PTXK_DECODER_FULL once a cache was full, or 0 */
+    PTXK__LARGEST_KEY = 80, /* u64 [4]: keys of the largest logits */
+    PTXK__REFUSED = 112,    /* 0, or the maximum of 65536 - 256 sequence - cause */
+    PTXK__CONTROL_BYTES = 256
+};
+
+/* A block's control data in shared memory, at ptxk__dec.info_at: first a copy of the leader's words. */
+enum {
+    PTXK__INFO_TIMED_OUT = 128, /* result of a wait */
+    PTXK__INFO_ARRIVED = 132,   /* parts of a KV head that have arrived */
+    PTXK__INFO_TOKENS = 160,    /* u32 [4]: the chosen tokens */
+    PTXK__INFO_SLICES = 192,    /* u32 [PTXK__DEC_KINDS]: slices of a product of each kind */
+    PTXK__INFO_PRODUCT = 256,   /* words PTXK__J_Y and following */
+    PTXK__INFO_LAYER = 368      /* the layer's struct, the address of the next norm, words of a mixture */
 };
 
 typedef struct ptxk__dec {
     ptxk_decoder_desc d;
-    uint32_t group, q_rows, kv_rows, qkv_rows;
+    uint32_t group; /* query heads of a KV head */
+    uint32_t q_rows, kv_rows, qkv_rows;
     ptxk__rows form[sizeof ptxk__blocks / sizeof *ptxk__blocks]; /* for the formats in use */
-    uint32_t planes, integers, numbers; /* byte planes of x; bytes of a unit as integers, as f32; 0: unused */
-    uint32_t number_formats;            /* PTXK_SET of the plain formats */
-    uint32_t ring;                      /* bytes of the rings of all warps, at offset 0 */
-    uint32_t room;                      /* units of x that fit, of all sequences together */
-    uint32_t numbers_at;                /* offset of the f32 units, after the integers */
-    uint32_t out_at, out_bytes;         /* two messages to the finisher warp; bytes of one */
+    uint32_t planes;                                             /* byte planes of x */
+    uint32_t integer_bytes, number_bytes;      /* bytes of a unit as integers, as f32; 0: unused */
+    uint32_t number_formats;                   /* PTXK_SET of the plain formats */
+    uint32_t ring;                             /* bytes of the rings of all warps, at offset 0 */
+    uint32_t x_capacity;                       /* units of x that fit, of all sequences together */
+    uint32_t numbers_at;                       /* offset of the f32 units, after the integers */
+    uint32_t messages_at, message_bytes;       /* two messages to the finisher warp; bytes of one */
     uint32_t squares_at, info_at, layer_bytes; /* layer_bytes: of a layer's struct, copied */
     uint32_t rows[PTXK__DEC_KINDS][3], tiles[PTXK__DEC_KINDS], columns[PTXK__DEC_KINDS];
     uint32_t slices[PTXK__DEC_KINDS];                 /* the most */
     uint32_t record[PTXK__DEC_KINDS];                 /* bytes of a slice's partial sums of a tile */
     uint32_t flags_x, flags_ff, flags_qkv, flags_att; /* epochs: u32 for each tile; attention: KV head */
-    uint32_t arrive[PTXK__DEC_KINDS], arrive_att;     /* slices arrived; parts of a sequence's KV head */
+    uint32_t arrivals[PTXK__DEC_KINDS], arrivals_att; /* slices arrived; parts of a sequence's KV head */
     uint32_t zeroed;                                  /* leading bytes that the first launch clears */
     uint64_t x_integers, x_numbers, ff_integers, ff_numbers; /* inputs of products, [batch, units] */
     uint64_t att_integers, att_numbers; /* with whole_heads; else `att`, f32 [batch, q_rows] */
@@ -23073,24 +23098,27 @@ typedef struct ptxk__dec {
     uint64_t squares; /* f32 [batch, tiles of x] */
     uint64_t x, qkv, att, parts[PTXK__DEC_KINDS], att_parts, bytes;
     uint32_t att_record;
-    uint32_t tile, tiles_of_heads; /* query heads in a tile; tiles for a KV head */
-    uint32_t lanes, keys;          /* lanes of a key; keys of a warp at a time */
+    uint32_t heads_of_tile, head_tiles;  /* query heads in a tile; tiles for a KV head */
+    uint32_t lanes_of_key, keys_of_warp; /* keys of a warp: at a time */
     float scale;
     /* of a mixture: */
     uint32_t slots;                      /* most experts that all sequences choose; 0: no mixture */
     uint32_t expert_tiles, expert_units; /* tiles of an expert's gate and up; units of its down */
-    uint32_t shared_units, parts_of[2];  /* of the shared expert's down; slices: of its down, of a slot's */
-    uint32_t slots_at; /* u64 [4, slots + 1]: addresses of gate, up, down, bias of down or 0 (last: shared) */
-    uint32_t words_at; /* u32 slots in use, u32 experts [slots], f32 weights [slots + 3, batch], of which the
-                          last three rows are the shared expert's, ones and ones; if batch > 1 also the
-                          choices: u32 experts, f32 weights [PTXK__DEC_CHOICES] */
+    uint32_t shared_units;               /* units of the shared expert's down */
+    uint32_t down_slices[2];             /* slices of the shared expert's down, of a slot's */
+    /* u64 [4, slots + 1]: addresses of gate, up, down, bias of down or 0 (last: shared) */
+    uint32_t slot_addresses_at;
+    /* u32 slots in use, u32 experts [slots], f32 weights [slots + 3, batch], of which the last three rows are
+       the shared expert's, ones and ones; if batch > 1 also the choices: u32 experts, f32 weights
+       [PTXK__DEC_CHOICES] */
+    uint32_t slot_words_at;
     uint32_t flags_route;
     uint64_t scores; /* f32 [2, layers, batch, score_count] */
     uint32_t score_count;
 } ptxk__dec;
 
 /* Returns the bytes of 256 weights of a format. */
-static uint32_t ptxk__dec_unit(const ptxk__block *e) { return 256 / e->values * e->bytes; }
+static uint32_t ptxk__dec_bytes_of_256(const ptxk__block *e) { return 256 / e->values * e->bytes; }
 
 static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     uint64_t here = *at;
@@ -23098,7 +23126,7 @@ static uint64_t ptxk__dec_reserve(uint64_t *at, uint64_t bytes) {
     return here;
 }
 
-static ptx_code ptxk__dec_limits_of_mixture(const ptxk_decoder_desc *d, ptxk_message *why) {
+static ptx_code ptxk__dec_check_mixture(const ptxk_decoder_desc *d, ptxk_message *why) {
     ptxk_message of;
     ptx_code code = ptxk__check_scale("decoder", d->scale, why);
     if (code) return code;
@@ -23120,7 +23148,7 @@ static ptx_code ptxk__dec_limits_of_mixture(const ptxk_decoder_desc *d, ptxk_mes
     return ptxk__check_n("decoder", "expert_ffn", d->expert_ffn, 1u << 18, why);
 }
 
-static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) {
+static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *why) {
     const char *const name[6] = {"hidden", "ffn", "heads", "kv_heads", "head_dim", "vocab"};
     const uint32_t most[6] = {1u << 17, 1u << 18, 1024, 1024, 256, PTXK__N_MAX};
     uint32_t value[6], i, known = 0;
@@ -23187,7 +23215,7 @@ static ptx_code ptxk__dec_limits(const ptxk_decoder_desc *d, ptxk_message *why) 
                             "decoder: activation is %u, must be PTXK_SILU, PTXK_GELU or PTXK_SWIGLU_CLAMPED",
                             d->activation);
     if (d->sinks > 1) return ptxk__refuse(why, PTX_E_DESC, "decoder: sinks is %u, must be 0 or 1", d->sinks);
-    return ptxk__dec_limits_of_mixture(d, why);
+    return ptxk__dec_check_mixture(d, why);
 }
 
 static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_message *why) {
@@ -23196,7 +23224,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: the description is NULL");
-    if ((code = ptxk__dec_limits(d, why)) != PTX_E_NONE) return code;
+    if ((code = ptxk__dec_check_desc(d, why)) != PTX_E_NONE) return code;
     memset(f, 0, sizeof *f);
     f->d = *d;
     f->group = d->heads / d->kv_heads;
@@ -23215,18 +23243,19 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
     }
-    if (d->formats & ~f->number_formats) f->integers = ptxk__x_record(f->planes);
-    if (d->formats & f->number_formats) f->numbers = 4 * PTXK__DEC_UNIT;
-    f->out_bytes = PTXK__DEC_OUT_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
-    fixed = PTXK__DEC_LAYER_AT + f->layer_bytes + 8;
+    if (d->formats & ~f->number_formats) f->integer_bytes = ptxk__x_record(f->planes);
+    if (d->formats & f->number_formats) f->number_bytes = 4 * PTXK__DEC_UNIT;
+    f->message_bytes = PTXK__DEC_MESSAGE_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
+    fixed = PTXK__INFO_LAYER + f->layer_bytes + 8;
     if (f->slots) {
-        f->slots_at = fixed;
-        f->words_at = fixed += 32 * (f->slots + 1);
+        f->slot_addresses_at = fixed;
+        f->slot_words_at = fixed += 32 * (f->slots + 1);
         fixed += 4 * (1 + f->slots + (f->slots + 3) * d->batch + (d->batch > 1 ? 2 * PTXK__DEC_CHOICES : 0));
     }
-    fixed = 2 * f->out_bytes + 16 + (fixed + 15) / 16 * 16;
-    room = 3 * d->batch * (f->integers + f->numbers); /* kept for x: up to 3 units, at most half of all */
-    while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integers + f->numbers);
+    fixed = 2 * f->message_bytes + 16 + (fixed + 15) / 16 * 16;
+    room = 3 * d->batch
+           * (f->integer_bytes + f->number_bytes); /* kept for x: up to 3 units, at most half of all */
+    while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integer_bytes + f->number_bytes);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
@@ -23237,65 +23266,72 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
             return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
         if (f->form[i].ring * PTXK__DEC_WARPS > f->ring) f->ring = f->form[i].ring * PTXK__DEC_WARPS;
     }
-    f->out_at = PTXK__DEC_SHARED - fixed;
-    f->room = (f->out_at - f->ring) / (f->integers + f->numbers);
-    f->numbers_at = f->ring + f->room * f->integers;
-    f->squares_at = f->out_at + 2 * f->out_bytes;
+    f->messages_at = PTXK__DEC_SHARED - fixed;
+    f->x_capacity = (f->messages_at - f->ring) / (f->integer_bytes + f->number_bytes);
+    f->numbers_at = f->ring + f->x_capacity * f->integer_bytes;
+    f->squares_at = f->messages_at + 2 * f->message_bytes;
     f->info_at = f->squares_at + 16;
 
-    f->rows[0][0] = f->q_rows, f->rows[0][1] = f->rows[0][2] = f->kv_rows;
-    f->rows[1][0] = f->rows[3][0] = d->hidden;
-    f->rows[2][0] = d->ffn; /* of gate and up */
-    f->rows[4][0] = d->vocab;
-    f->rows[5][0] = d->route.experts, f->rows[5][1] = d->shared_router;
-    f->rows[6][0] = d->expert_ffn;
-    f->columns[0] = f->columns[2] = f->columns[4] = f->columns[5] = f->columns[6] = d->hidden;
-    f->columns[1] = f->q_rows;
-    f->columns[3] = d->ffn;
-    for (f->tile = 4; f->tile >= 2 * f->group;) f->tile /= 2; /* more do not fit into registers */
-    f->tiles_of_heads = ptxk__ceil_div(f->group, f->tile);
-    for (f->lanes = 1; f->lanes * 8 < d->head_dim;) f->lanes *= 2;
-    f->keys = 32 / f->lanes;
+    f->rows[PTXK__KIND_QKV][0] = f->q_rows,
+    f->rows[PTXK__KIND_QKV][1] = f->rows[PTXK__KIND_QKV][2] = f->kv_rows;
+    f->rows[PTXK__KIND_OUTPUT][0] = f->rows[PTXK__KIND_DOWN][0] = d->hidden;
+    f->rows[PTXK__KIND_GATE_UP][0] = d->ffn;
+    f->rows[PTXK__KIND_LOGITS][0] = d->vocab;
+    f->rows[PTXK__KIND_ROUTER][0] = d->route.experts, f->rows[PTXK__KIND_ROUTER][1] = d->shared_router;
+    f->rows[PTXK__KIND_EXPERTS][0] = d->expert_ffn;
+    f->columns[PTXK__KIND_QKV] = f->columns[PTXK__KIND_GATE_UP] = f->columns[PTXK__KIND_LOGITS] =
+        f->columns[PTXK__KIND_ROUTER] = f->columns[PTXK__KIND_EXPERTS] = d->hidden;
+    f->columns[PTXK__KIND_OUTPUT] = f->q_rows;
+    f->columns[PTXK__KIND_DOWN] = d->ffn;
+    for (f->heads_of_tile = 4; f->heads_of_tile >= 2 * f->group;)
+        f->heads_of_tile /= 2; /* more do not fit into registers */
+    f->head_tiles = ptxk__ceil_div(f->group, f->heads_of_tile);
+    for (f->lanes_of_key = 1; f->lanes_of_key * 8 < d->head_dim;) f->lanes_of_key *= 2;
+    f->keys_of_warp = 32 / f->lanes_of_key;
 
     f->expert_tiles = ptxk__ceil_div(d->expert_ffn, PTXK__DEC_TILE);
     f->expert_units = ptxk__ceil_div(d->expert_ffn, PTXK__DEC_UNIT);
     f->shared_units = ptxk__ceil_div(d->ffn, PTXK__DEC_UNIT);
-    flags = PTXK__HEAD;
+    flags = PTXK__CONTROL_BYTES;
     f->flags_x = flags, flags += 4 * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE);
     f->flags_ff = flags;
     flags += 4 * (ptxk__ceil_div(d->ffn, PTXK__DEC_TILE) + f->slots * f->expert_tiles);
     f->flags_route = flags;
     flags += 4 * (ptxk__ceil_div(d->route.experts, PTXK__DEC_TILE) + d->shared_router);
     f->flags_att = flags, flags += 4 * d->kv_heads;
-    f->arrive_att = flags, flags += 4 * d->kv_heads * d->batch;
+    f->arrivals_att = flags, flags += 4 * d->kv_heads * d->batch;
     f->flags_qkv = flags;
     flags += 4 * (ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE) + 2 * ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE));
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t j, units = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), fewest, most = i == 4 ? 4 : 16;
+        uint32_t j, units = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), fewest,
+                    most = i == PTXK__KIND_LOGITS ? 4 : 16;
         for (j = 0; j < 3; j++) f->tiles[i] += ptxk__ceil_div(f->rows[i][j], PTXK__DEC_TILE);
-        fewest = ptxk__ceil_div(units, f->room / d->batch);
+        fewest = ptxk__ceil_div(units, f->x_capacity / d->batch);
         f->slices[i] = most < units ? most : units;
         if (f->slices[i] < fewest) f->slices[i] = fewest;
-        if (i == 6) f->tiles[i] *= f->slots;
-        if (i == 3 && f->slots) {
-            f->parts_of[0] = fewest;
-            f->parts_of[1] = ptxk__ceil_div(f->expert_units, f->room / d->batch);
-            f->slices[i] = fewest + f->slots * f->parts_of[1];
+        if (i == PTXK__KIND_EXPERTS) f->tiles[i] *= f->slots;
+        if (i == PTXK__KIND_DOWN && f->slots) {
+            f->down_slices[0] = fewest;
+            f->down_slices[1] = ptxk__ceil_div(f->expert_units, f->x_capacity / d->batch);
+            f->slices[i] = fewest + f->slots * f->down_slices[1];
         }
-        f->record[i] = 4 * (PTXK__DEC_TILE * d->batch * (i == 2 || i == 6 ? 2 : 1) + PTXK__DEC_TILE);
-        f->arrive[i] = flags, flags += 4 * f->tiles[i];
+        f->record[i] =
+            4
+            * (PTXK__DEC_TILE * d->batch * (i == PTXK__KIND_GATE_UP || i == PTXK__KIND_EXPERTS ? 2 : 1)
+               + PTXK__DEC_TILE);
+        f->arrivals[i] = flags, flags += 4 * f->tiles[i];
     }
     at = (flags + 255) / 256 * 256;
     f->x_units = ptxk__ceil_div(d->hidden, PTXK__DEC_UNIT);
     f->ff_units = f->shared_units + f->slots * f->expert_units;
-    f->x_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->integers);
-    f->x_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->numbers);
-    f->ff_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->integers);
-    f->ff_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->numbers);
+    f->x_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->integer_bytes);
+    f->x_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->x_units * f->number_bytes);
+    f->ff_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->integer_bytes);
+    f->ff_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->ff_units * f->number_bytes);
     f->whole_heads = d->head_dim % PTXK__DEC_TILE == 0;
     f->att_units = f->whole_heads ? ptxk__ceil_div(f->q_rows, PTXK__DEC_UNIT) : 0;
-    f->att_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->integers);
-    f->att_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->numbers);
+    f->att_integers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->integer_bytes);
+    f->att_numbers = ptxk__dec_reserve(&at, (uint64_t)d->batch * f->att_units * f->number_bytes);
     f->zeroed = (uint32_t)at; /* values of x past the end are 0 */
     f->squares = ptxk__dec_reserve(&at, (uint64_t)d->batch * ptxk__ceil_div(d->hidden, PTXK__DEC_TILE) * 4);
     f->x = ptxk__dec_reserve(&at, (uint64_t)d->batch * d->hidden * 4);
@@ -23311,12 +23347,21 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     return PTX_E_NONE;
 }
 
-static uint64_t ptxk__dec_workspace(const ptxk__dec *f, uint32_t layers) {
+static uint64_t ptxk__dec_workspace_bytes(const ptxk__dec *f, uint32_t layers) {
     return f->bytes + (uint64_t)8 * layers * f->d.batch * f->score_count;
 }
 
-/* Numbers of ptxk_decoder_step_name: causes of a refused prompt, and the choice of experts. */
-enum { PTXK__STEP_LENGTH = 8, PTXK__STEP_ROOM = 9, PTXK__STEP_TOKEN = 10, PTXK__STEP_EXPERTS = 11 };
+/* Numbers of ptxk_decoder_step_name, after the kinds of products up to PTXK__KIND_LOGITS. */
+enum {
+    PTXK__STEP_ATTENTION = 5,
+    PTXK__STEP_DECISION = 6,      /* blocks wait for the leader's decision */
+    PTXK__STEP_CHOICE = 7,        /* the leader waits for what it decides from */
+    PTXK__STEP_PROMPT_LENGTH = 8, /* causes of a refused prompt: */
+    PTXK__STEP_PROMPT_ROOM = 9,
+    PTXK__STEP_PROMPT_TOKEN = 10,
+    PTXK__STEP_EXPERTS = 11, /* the choice of experts */
+    PTXK__STEP_ROUTER = 12   /* also the router's ptxk__job.kind: even, as its input is normed */
+};
 
 PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
     static const char *const name[] = {"q, k, v",
@@ -23350,12 +23395,12 @@ PTXK__PLAN(decoder) {
     plan->launch[1].grid[0] = shape->sm_count;
     plan->launch[1].block[0] = PTXK__DEC_THREADS;
     plan->launch[1].cooperative = 1;
-    plan->workspace_bytes = ptxk__dec_workspace(&f, shape->layers);
+    plan->workspace_bytes = ptxk__dec_workspace_bytes(&f, shape->layers);
     return PTX_E_NONE;
 }
 
-static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
-                                 uint32_t columns, ptxk_message *why) {
+static ptx_code ptxk__dec_check_matrix(const ptxk__dec *f, const char *name, const ptxk_decoder_matrix *m,
+                                       uint32_t columns, ptxk_message *why) {
     const ptxk__block *e = ptxk__block_of(m->format);
     if (!e || !(f->d.formats & PTXK_SET(m->format)))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
@@ -23369,13 +23414,13 @@ static ptx_code ptxk__dec_matrix(const ptxk__dec *f, const char *name, const ptx
     return PTX_E_NONE;
 }
 
-static uint64_t ptxk__dec_weights(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
+static uint64_t ptxk__dec_weight_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
     const ptxk__block *e = ptxk__block_of(m->format);
     return e ? (uint64_t)rows * (columns / e->values) * e->bytes : 0;
 }
 
-static uint64_t ptxk__dec_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
-    uint64_t weights = ptxk__dec_weights(m, rows, columns);
+static uint64_t ptxk__dec_matrix_bytes(const ptxk_decoder_matrix *m, uint32_t rows, uint32_t columns) {
+    uint64_t weights = ptxk__dec_weight_bytes(m, rows, columns);
     return weights && m->bias ? weights + (uint64_t)rows * 4 : weights;
 }
 
@@ -23388,26 +23433,28 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
     if (!layers || ptxk__dec_form(desc, &f, NULL)) return 0;
     for (i = 0; i < layer_count; i++) {
         const ptxk_decoder_layer *l = &layers[i];
-        bytes += ptxk__dec_bytes(&l->q, f.q_rows, f.d.hidden) + ptxk__dec_bytes(&l->k, f.kv_rows, f.d.hidden)
-                 + ptxk__dec_bytes(&l->v, f.kv_rows, f.d.hidden)
-                 + ptxk__dec_bytes(&l->output, f.d.hidden, f.q_rows)
-                 + ptxk__dec_bytes(&l->gate, f.d.ffn, f.d.hidden)
-                 + ptxk__dec_bytes(&l->up, f.d.ffn, f.d.hidden)
-                 + ptxk__dec_bytes(&l->down, f.d.hidden, f.d.ffn) + 8 * (uint64_t)f.d.hidden;
+        bytes += ptxk__dec_matrix_bytes(&l->q, f.q_rows, f.d.hidden)
+                 + ptxk__dec_matrix_bytes(&l->k, f.kv_rows, f.d.hidden)
+                 + ptxk__dec_matrix_bytes(&l->v, f.kv_rows, f.d.hidden)
+                 + ptxk__dec_matrix_bytes(&l->output, f.d.hidden, f.q_rows)
+                 + ptxk__dec_matrix_bytes(&l->gate, f.d.ffn, f.d.hidden)
+                 + ptxk__dec_matrix_bytes(&l->up, f.d.ffn, f.d.hidden)
+                 + ptxk__dec_matrix_bytes(&l->down, f.d.hidden, f.d.ffn) + 8 * (uint64_t)f.d.hidden;
         if (f.slots)
-            bytes += ptxk__dec_bytes(&l->router, f.d.route.experts, f.d.hidden)
-                     + ptxk__dec_bytes(&l->shared_router, f.d.shared_router, f.d.hidden)
+            bytes += ptxk__dec_matrix_bytes(&l->router, f.d.route.experts, f.d.hidden)
+                     + ptxk__dec_matrix_bytes(&l->shared_router, f.d.shared_router, f.d.hidden)
                      + f.d.route.chosen
-                           * (ptxk__dec_bytes(&l->expert_gate, f.d.expert_ffn, f.d.hidden)
-                              + ptxk__dec_bytes(&l->expert_up, f.d.expert_ffn, f.d.hidden)
-                              + ptxk__dec_bytes(&l->expert_down, f.d.hidden, f.d.expert_ffn));
+                           * (ptxk__dec_matrix_bytes(&l->expert_gate, f.d.expert_ffn, f.d.hidden)
+                              + ptxk__dec_matrix_bytes(&l->expert_up, f.d.expert_ffn, f.d.hidden)
+                              + ptxk__dec_matrix_bytes(&l->expert_down, f.d.hidden, f.d.expert_ffn));
         for (b = 0; lengths && b < f.d.batch; b++) {
             uint32_t seen = f.d.window && !l->sees_all && lengths[b] > f.d.window ? f.d.window : lengths[b];
             bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
         }
         if (f.d.head_norms) bytes += 8 * (uint64_t)f.d.head_dim;
     }
-    return bytes + (output ? ptxk__dec_bytes(output, f.d.vocab, f.d.hidden) + 4 * (uint64_t)f.d.hidden : 0);
+    return bytes
+           + (output ? ptxk__dec_matrix_bytes(output, f.d.vocab, f.d.hidden) + 4 * (uint64_t)f.d.hidden : 0);
 }
 
 /* -- decoder: arguments -- */
@@ -23433,7 +23480,7 @@ static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_mess
 }
 
 /* Collects the spans of memory that the arguments name. Returns their number. */
-static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
+static uint32_t ptxk__dec_collect_spans(const ptxk__dec *f, const ptxk_decoder_args *args, ptxk__span *span) {
     const ptxk_decoder_desc *d = &f->d;
     const ptxk_decoder_matrix *o = &args->output;
     uint64_t tokens = (uint64_t)d->batch * 4, layers = args->layer_count;
@@ -23442,7 +23489,7 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     span[n++] = ptxk__span_of("tokens", args->tokens, tokens * args->tokens_stride, 4, 1);
     span[n++] = ptxk__span_of("state", args->state, sizeof(ptxk_decoder_state), 8, 1);
     span[n++] =
-        ptxk__span_of("workspace", args->workspace, ptxk__dec_workspace(f, args->layer_count), 256, 1);
+        ptxk__span_of("workspace", args->workspace, ptxk__dec_workspace_bytes(f, args->layer_count), 256, 1);
     for (i = 0; i < n; i++) span[i] = ptxk__span_written(span[i], 0);
     span[n++] = ptxk__span_of("layers", args->layers, layers * sizeof(ptxk_decoder_layer), 8, 1);
     span[n++] =
@@ -23453,8 +23500,8 @@ static uint32_t ptxk__dec_spans(const ptxk__dec *f, const ptxk_decoder_args *arg
     span[n++] = ptxk__span_of("positions", args->positions, tokens, 4, 1);
     span[n++] = ptxk__span_of("stop", args->stop, 4, 4, args->stop != 0);
     span[n++] = ptxk__span_of("embedding", args->embedding.weights,
-                              ptxk__dec_weights(&args->embedding, d->vocab, d->hidden), 16, 1);
-    span[n++] = ptxk__span_of("output", o->weights, ptxk__dec_weights(o, d->vocab, d->hidden), 16, 1);
+                              ptxk__dec_weight_bytes(&args->embedding, d->vocab, d->hidden), 16, 1);
+    span[n++] = ptxk__span_of("output", o->weights, ptxk__dec_weight_bytes(o, d->vocab, d->hidden), 16, 1);
     span[n++] = ptxk__span_of("output's bias", o->bias, (uint64_t)d->vocab * 4, 4, o->bias != 0);
     return n;
 }
@@ -23499,10 +23546,10 @@ static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_arg
     span[n++] =
         ptxk__span_of("balance", l->balance, (uint64_t)E * 4, 4, E && (d->route.flags & PTXK_ROUTE_BIAS));
     for (i = 0; i < 12; i++) {
-        ptx_code code = rows[i] ? ptxk__dec_matrix(f, name[i][0], m[i], columns[i], why) : PTX_E_NONE;
+        ptx_code code = rows[i] ? ptxk__dec_check_matrix(f, name[i][0], m[i], columns[i], why) : PTX_E_NONE;
         if (code) return code;
-        span[n++] = ptxk__span_of(name[i][0], m[i]->weights, ptxk__dec_weights(m[i], rows[i], columns[i]), 16,
-                                  rows[i] != 0);
+        span[n++] = ptxk__span_of(name[i][0], m[i]->weights,
+                                  ptxk__dec_weight_bytes(m[i], rows[i], columns[i]), 16, rows[i] != 0);
         span[n++] = ptxk__span_of(name[i][1], m[i]->bias, (uint64_t)rows[i] * 4, 4, rows[i] && m[i]->bias);
     }
     return PTX_E_NONE;
@@ -23533,10 +23580,10 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
     ptx_code code = ptxk__check_start("decoder", desc, args, why);
     if (!code) code = ptxk__dec_form(desc, &f, why);
     if (!code) code = ptxk__dec_check_numbers(args, why);
-    if (!code) code = ptxk__dec_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
-    if (!code) code = ptxk__dec_matrix(&f, "output", &args->output, desc->hidden, why);
+    if (!code) code = ptxk__dec_check_matrix(&f, "embedding", &args->embedding, desc->hidden, why);
+    if (!code) code = ptxk__dec_check_matrix(&f, "output", &args->output, desc->hidden, why);
     if (code) return code;
-    n = ptxk__dec_spans(&f, args, span);
+    n = ptxk__dec_collect_spans(&f, args, span);
     code = ptxk__check_spans("decoder", span, n, why);
     for (i = 0; layers && !code && i < args->layer_count; i++) {
         char place[32];
@@ -23552,30 +23599,33 @@ PTXGEN_API ptx_code ptxk_decoder_check(const ptxk_decoder_desc *desc, const ptxk
 
 /* The current product. Variables hold what differs between the kinds, so that one loop serves all. */
 typedef struct ptxk__job {
-    ptx_var kind, k, slices, groups, skip; /* k: columns; groups: a block's step in tiles; skip: in slices */
-    ptx_var base[3], format[3], rows[3], edge[2]; /* edge: first tile of the second and third matrix */
-    ptx_var tiles, gated; /* gated: 1 if a tile has the same rows of two matrices, gate and up */
-    ptx_var first, end;   /* units of this slice */
+    ptx_var kind, columns, slices;
+    ptx_var tile_step, slice_step; /* from a block's tile or slice to its next */
+    ptx_var base[3], format[3], rows[3];
+    ptx_var first_tile[2];        /* of the second and third matrix */
+    ptx_var tiles, gated;         /* gated: 1 if a tile has the same rows of two matrices, gate and up */
+    ptx_var first_unit, end_unit; /* of this slice */
     /* of a mixture: */
-    ptx_var slot; /* of this slice of down (`slots`: the shared expert); `slots` + 1: kind 6; + 2: others */
+    ptx_var slot; /* of this slice of down (`slots`: the shared expert); `slots` + 1: for PTXK__KIND_EXPERTS;
+                     `slots` + 2: for other kinds */
 } ptxk__job;
 
 /* Words of the product in shared memory: read by the first thread, or by all threads between two barriers. */
 enum {
     PTXK__J_Y = 0,
     PTXK__J_FLAGS = 8,
-    PTXK__J_ARRIVE = 16,
+    PTXK__J_ARRIVALS = 16,
     PTXK__J_PARTS = 24,
-    PTXK__J_GAMMA = 32, /* weights of the norm that follows, or 0 */
-    PTXK__J_BIAS = 40,  /* u64 [3] */
-    PTXK__J_TO = 64,    /* u32 [3]: first row in y of each matrix */
-    PTXK__J_STRIDE = 76,
+    PTXK__J_GAMMA = 32,  /* weights of the norm that follows, or 0 */
+    PTXK__J_BIAS = 40,   /* u64 [3] */
+    PTXK__J_Y_ROW = 64,  /* u32 [3]: first row in y of each matrix */
+    PTXK__J_STRIDE = 76, /* elements from a sequence's y to the next */
     PTXK__J_EPOCH = 80,
     PTXK__J_RECORD = 84,
     PTXK__J_INTEGERS = 88, /* addresses of the input in both forms */
     PTXK__J_NUMBERS = 96,
     PTXK__J_UNITS = 104, /* units of a column of the input */
-    PTXK__J_WANTS = 108  /* forms of x that are needed: 1 integers, 2 numbers */
+    PTXK__J_FORMS = 108  /* forms of x that are needed: 1 integers, 2 numbers */
 };
 
 /* The next rows of a warp: the tile; second: 1 for up, else 0; offset: the first, of the warp's four rows. */
@@ -23587,31 +23637,31 @@ typedef struct ptxk__dec_state {
     const ptxk__dec *f;
     ptx_kernel *k;
     ptx_val args, shared, workspace, tid, warp, lane, block, blocks;
-    ptx_var message; /* 0 or 1: which of the two is next */
+    ptx_var next_message; /* 0 or 1: which of the two is next */
     ptx_var round;   /* tokens processed before this one */
     ptx_var layer;
     ptx_var watchdog;
     ptxk__job j;
-    ptxk__rows_state kept;    /* variables of the copies, shared by all formats */
-    ptx_var sent[3], read[3]; /* ptxk__dec_position of the copies, of the products */
+    ptxk__rows_state kept;                         /* variables of the copies, shared by all formats */
+    ptx_var copy_position[3], product_position[3]; /* ptxk__dec_position */
 } ptxk__dec_state;
 
-static ptx_val ptxk__dec_at(ptxk__dec_state *c, uint64_t offset) {
+static ptx_val ptxk__dec_address(ptxk__dec_state *c, uint64_t offset) {
     return ptx_ptr_add(c->k, c->workspace, ptx_u64(offset), 1);
 }
 
 static void ptxk__job_put(ptxk__dec_state *c, ptx_type type, uint32_t field, ptx_val x) {
     ptx_val p = ptx_setp(c->k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_guard(c->k, p);
-    ptx_st(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field), x);
+    ptx_st(c->k, type, ptx_at(c->shared, c->f->info_at + PTXK__INFO_PRODUCT + field), x);
 }
 
 static ptx_val ptxk__job_get(ptxk__dec_state *c, ptx_type type, uint32_t field) {
-    return ptx_ld(c->k, type, ptx_at(c->shared, c->f->info_at + 256 + field));
+    return ptx_ld(c->k, type, ptx_at(c->shared, c->f->info_at + PTXK__INFO_PRODUCT + field));
 }
 
-static void ptxk__job_put_at(ptxk__dec_state *c, uint32_t field, uint64_t offset) {
-    ptx_val at = ptxk__dec_at(c, offset);
+static void ptxk__job_put_address(ptxk__dec_state *c, uint32_t field, uint64_t offset) {
+    ptx_val at = ptxk__dec_address(c, offset);
     ptxk__job_put(c, PTX_U64, field, ptx_as(ptx_ptr(at, PTX_GENERIC), PTX_U64));
 }
 
@@ -23621,27 +23671,27 @@ static void ptxk__dec_worker_barrier(ptxk__dec_state *c) {
 }
 
 /* The address of the next message. Barrier 2 + n says that message n is written, 4 + n that it was read. */
-static ptx_val ptxk__dec_message(ptxk__dec_state *c) {
+static ptx_val ptxk__dec_message_address(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
-    ptx_val m = ptx_get(k, c->message);
-    m = ptx_mul(k, m, ptx_u32(c->f->out_bytes));
-    m = ptx_add(k, m, ptx_u32(c->f->out_at));
+    ptx_val m = ptx_get(k, c->next_message);
+    m = ptx_mul(k, m, ptx_u32(c->f->message_bytes));
+    m = ptx_add(k, m, ptx_u32(c->f->messages_at));
     return ptx_ptr_add(k, c->shared, m, 1);
 }
 
-static void ptxk__dec_await_free(ptxk__dec_state *c) /* waits until the next message may be written */
+static void ptxk__dec_await_free_message(ptxk__dec_state *c) /* waits until the next message may be written */
 {
-    ptx_val id = ptx_get(c->k, c->message);
+    ptx_val id = ptx_get(c->k, c->next_message);
     id = ptx_add(c->k, id, ptx_u32(4));
     (void)ptx_op2(c->k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
 }
 
-static void ptxk__dec_send(ptxk__dec_state *c) {
-    ptx_val id = ptx_get(c->k, c->message), other;
+static void ptxk__dec_send_message(ptxk__dec_state *c) {
+    ptx_val id = ptx_get(c->k, c->next_message), other;
     other = ptx_xor(c->k, id, ptx_u32(1));
     id = ptx_add(c->k, id, ptx_u32(2));
     (void)ptx_op2(c->k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS));
-    ptx_set(c->k, c->message, other);
+    ptx_set(c->k, c->next_message, other);
 }
 
 /* Words of a message. */
@@ -23652,16 +23702,16 @@ enum {
     PTXK__M_ROWS = 12,
     PTXK__M_EPOCH = 16,
     PTXK__M_STRIDE = 20,
-    PTXK__M_K = 24,
+    PTXK__M_COLUMNS = 24,
     PTXK__M_ROW = 28,
-    PTXK__M_KEEP = 32, /* bit set of the running sequences: others keep their last logits */
+    PTXK__M_ACTIVE = 32, /* bit set of the running sequences: others keep their last logits */
     PTXK__M_EPS = 36,
     PTXK__M_PARTS = 40,
-    PTXK__M_ARRIVE = 48,
+    PTXK__M_ARRIVALS = 48,
     PTXK__M_FLAG = 56,
     PTXK__M_Y = 64,
     PTXK__M_BIAS = 72,
-    PTXK__M_BIAS2 = 80,
+    PTXK__M_UP_BIAS = 80,
     PTXK__M_GAMMA = 88,
     PTXK__M_SQUARES = 96
 };
@@ -23672,12 +23722,12 @@ static void ptxk__dec_end_workers(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptx_val m, p;
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait_all(k);
-    ptxk__dec_await_free(c);
-    m = ptxk__dec_message(c);
+    ptxk__dec_await_free_message(c);
+    m = ptxk__dec_message_address(c);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KIND), ptx_u32(PTXK__M_QUIT));
-    ptxk__dec_send(c);
+    ptxk__dec_send_message(c);
     ptx_ret(k);
 }
 
@@ -23691,7 +23741,7 @@ static void ptxk__state_put(ptx_kernel *k, ptx_val state, size_t field, ptx_val 
 static void ptxk__dec_report_starvation(ptxk__dec_state *c, ptx_val step, ptx_val tile) {
     ptx_kernel *k = c->k;
     ptx_val at, old, p, x;
-    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
+    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__TIMED_OUT), 1);
     old = ptx_atom_cas(k, ptx_with(ptx_at(at, 0), PTX_RELAXED | PTX_GPU), ptx_b32(0), ptx_b32(1));
     p = ptx_setp(k, PTX_EQ, ptx_as(old, PTX_U32), ptx_u32(0));
     ptx_if(k, p);
@@ -23707,27 +23757,27 @@ static void ptxk__dec_report_starvation(ptxk__dec_state *c, ptx_val step, ptx_va
     ptx_end(k);
 }
 
-/* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `dead` if
-   this or another block times out. A lane stops polling once its word has reached the target. After a poll
+/* One warp waits until the words flags[first ... first + count - 1] have reached `target`; sets `timed_out`
+   if this or another block times out. A lane stops polling once its word has reached the target. After a poll
    without progress only the lowest missing word is polled: each poll then costs 32 bytes of traffic. */
 static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx_val count, ptx_val target,
-                           ptx_val step, ptx_var dead) {
+                           ptx_val step, ptx_var timed_out) {
     ptx_kernel *k = c->k;
-    ptx_var turns = ptx_var_new(k, ptx_u32(0)), missing, asks;
-    ptx_val base, i, at, p, v, some, failed, limit, gone, lowest, last;
+    ptx_var polls = ptx_var_new(k, ptx_u32(0)), missing, polled;
+    ptx_val base, i, at, p, v, missing_now, failed, limit, failed_at, lowest, reached;
     count = ptx_warp_uniform(k, count);
     base = ptx_for(k, ptx_u32(0), count, ptx_u32(32));
     i = ptx_add(k, base, c->lane);
     p = ptx_setp(k, PTX_LT, i, count);
     i = ptx_add(k, i, first);
     at = ptx_ptr_add(k, flags, i, 4);
-    gone = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__FAILED), 1);
+    failed_at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__TIMED_OUT), 1);
     v = ptx_ballot(k, p, ptx_u32(0xffffffffu));
     missing = ptx_var_new(k, ptx_as(v, PTX_U32));
-    asks = ptx_var_new(k, ptx_as(v, PTX_U32));
+    polled = ptx_var_new(k, ptx_as(v, PTX_U32));
     ptx_loop(k);
     {
-        v = ptx_get(k, asks);
+        v = ptx_get(k, polled);
         v = ptx_shr(k, v, c->lane);
         v = ptx_and(k, v, ptx_u32(1));
         p = ptx_setp(k, PTX_NE, v, ptx_u32(0));
@@ -23735,31 +23785,31 @@ static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx
         v = ptx_sub(k, v, target);
         v = ptx_setp(k, PTX_LT, ptx_as(v, PTX_S32), ptx_s32(0));
         v = ptx_ballot(k, v, ptx_u32(0xffffffffu)); /* polled, below the target */
-        last = ptx_get(k, asks);
-        some = ptx_get(k, missing);
-        last = ptx_xor(k, last, ptx_as(v, PTX_U32)); /* polled, now at the target */
-        some = ptx_xor(k, some, last);
-        ptx_set(k, missing, some);
-        v = ptx_setp(k, PTX_NE, some, ptx_u32(0));
+        reached = ptx_get(k, polled);
+        missing_now = ptx_get(k, missing);
+        reached = ptx_xor(k, reached, ptx_as(v, PTX_U32)); /* polled, now at the target */
+        missing_now = ptx_xor(k, missing_now, reached);
+        ptx_set(k, missing, missing_now);
+        v = ptx_setp(k, PTX_NE, missing_now, ptx_u32(0));
         ptx_while(k, v);
-        lowest = ptx_sub(k, ptx_u32(0), some);
-        lowest = ptx_and(k, lowest, some);
-        v = ptx_setp(k, PTX_EQ, last, ptx_u32(0));
-        v = ptx_selp(k, lowest, some, v);
-        ptx_set(k, asks, v);
-        v = ptx_get(k, turns);
+        lowest = ptx_sub(k, ptx_u32(0), missing_now);
+        lowest = ptx_and(k, lowest, missing_now);
+        v = ptx_setp(k, PTX_EQ, reached, ptx_u32(0));
+        v = ptx_selp(k, lowest, missing_now, v);
+        ptx_set(k, polled, v);
+        v = ptx_get(k, polls);
         v = ptx_add(k, v, ptx_u32(1));
-        ptx_set(k, turns, v);
+        ptx_set(k, polls, v);
         limit = ptx_get(k, c->watchdog);
         limit = ptx_setp(k, PTX_GE, v, limit);
         v = ptx_and(k, v, ptx_u32(15)); /* has another block timed out? */
         v = ptx_setp(k, PTX_EQ, v, ptx_u32(0));
-        failed = ptx_ld_if(k, v, PTX_U32, ptx_with(ptx_at(gone, 0), PTX_RELAXED | PTX_GPU), ptx_u32(0));
+        failed = ptx_ld_if(k, v, PTX_U32, ptx_with(ptx_at(failed_at, 0), PTX_RELAXED | PTX_GPU), ptx_u32(0));
         failed = ptx_setp(k, PTX_NE, failed, ptx_u32(0));
         failed = ptx_ballot(k, failed, ptx_u32(0xffffffffu));
         failed = ptx_setp(k, PTX_NE, failed, ptx_u32(0));
         ptx_if(k, limit);
-        lowest = ptx_brev(k, ptx_as(some, PTX_B32));
+        lowest = ptx_brev(k, ptx_as(missing_now, PTX_B32));
         lowest = ptx_clz(k, lowest);
         v = ptx_setp(k, PTX_EQ, lowest, c->lane);
         ptx_if(k, v);
@@ -23768,13 +23818,13 @@ static void ptxk__dec_poll(ptxk__dec_state *c, ptx_val flags, ptx_val first, ptx
         ptx_end(k);
         failed = ptx_or(k, failed, limit);
         ptx_if(k, failed);
-        ptx_set(k, dead, ptx_u32(1));
+        ptx_set(k, timed_out, ptx_u32(1));
         ptx_break(k);
         ptx_end(k);
         ptx_nanosleep(k, ptx_u32(20));
     }
     ptx_end(k);
-    v = ptx_get(k, dead);
+    v = ptx_get(k, timed_out);
     v = ptx_setp(k, PTX_EQ, v, ptx_u32(0));
     ptx_while(k, v);
     ptx_end(k);
@@ -23791,14 +23841,14 @@ typedef struct ptxk__wait {
 static void ptxk__dec_wait(ptxk__dec_state *c, const ptxk__wait *w) {
     ptx_kernel *k = c->k;
     ptx_val p, at, v;
-    ptx_var dead = ptx_var_new(k, ptx_u32(0));
+    ptx_var timed_out = ptx_var_new(k, ptx_u32(0));
     uint32_t i;
-    at = ptx_ptr_add(k, c->shared, ptx_u32(c->f->info_at + 128), 1);
+    at = ptx_ptr_add(k, c->shared, ptx_u32(c->f->info_at + PTXK__INFO_TIMED_OUT), 1);
     p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(0));
     ptx_if(k, p);
     for (i = 0; i < w->ranges; i++)
-        ptxk__dec_poll(c, w->flags, w->first[i], w->count[i], w->target, w->step, dead);
-    v = ptx_get(k, dead);
+        ptxk__dec_poll(c, w->flags, w->first[i], w->count[i], w->target, w->step, timed_out);
+    v = ptx_get(k, timed_out);
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_at(at, 0), v);
@@ -23836,28 +23886,28 @@ static ptx_val ptxk__dec_by_format(ptxk__dec_state *c, ptx_val format,
 }
 
 /* A warp's rows at a ptxk__dec_position. */
-typedef struct ptxk__pair {
+typedef struct ptxk__dec_rows {
     ptx_val format, base, row, rows; /* row: the first; base, rows: of the matrix */
-    ptx_val which;                   /* number of the matrix, 0 to 2 */
-    ptx_val local;                   /* the first row, in the tile */
+    ptx_val matrix;                  /* its number, 0 to 2 */
+    ptx_val tile_row;                /* the first row, in the tile */
     ptx_val slot, expert;            /* of the experts' gate and up; else 0 */
-} ptxk__pair;
+} ptxk__dec_rows;
 
-/* Loads word `word` + index (u32) of ptxk__dec.words_at. */
+/* Loads word `word` + index (u32) of ptxk__dec.slot_words_at. */
 static ptx_val ptxk__dec_slot_word(ptxk__dec_state *c, ptx_type type, uint32_t word, ptx_val index) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, index, 4);
-    return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->words_at + 4 * word)));
+    return ptx_ld(c->k, type, ptx_at(at, (int64_t)(c->f->info_at + c->f->slot_words_at + 4 * word)));
 }
 
 /* The operand that holds an address of a slot: 0 gate, 1 up, 2 down, 3 the bias of down. */
 static ptx_mem ptxk__dec_slot_address(ptxk__dec_state *c, uint32_t which, ptx_val slot) {
     ptx_val at = ptx_ptr_add(c->k, c->shared, slot, 8);
-    return ptx_at(at, (int64_t)(c->f->info_at + c->f->slots_at + 8 * which * (c->f->slots + 1)));
+    return ptx_at(at, (int64_t)(c->f->info_at + c->f->slot_addresses_at + 8 * which * (c->f->slots + 1)));
 }
 
 /* For a tile of the experts' gate and up: sets slot, expert, matrix; adds the slot's first tile to *start. */
-static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o,
-                                  ptx_val *start) {
+static void ptxk__dec_find_expert_rows(ptxk__dec_state *c, const ptxk__dec_position *position,
+                                       ptxk__dec_rows *o, ptx_val *start) {
     ptx_kernel *k = c->k;
     ptx_val p, a;
     a = ptx_get(k, c->j.slot);
@@ -23873,12 +23923,12 @@ static void ptxk__dec_pair_expert(ptxk__dec_state *c, const ptxk__dec_position *
 }
 
 /* Finds the matrix and the rows of a position. */
-static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__pair *o) {
+static void ptxk__dec_find_rows(ptxk__dec_state *c, const ptxk__dec_position *position, ptxk__dec_rows *o) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val p, q, a, b, start;
     q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0)); /* up */
-    a = ptx_get(k, j->edge[0]);
+    a = ptx_get(k, j->first_tile[0]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     start = ptx_selp(k, a, ptx_u32(0), p);
     q = ptx_or(k, p, q);
@@ -23891,8 +23941,8 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     a = ptx_get(k, j->rows[0]);
     b = ptx_get(k, j->rows[1]);
     o->rows = ptx_selp(k, b, a, q);
-    o->which = ptx_selp(k, ptx_u32(1), ptx_u32(0), q);
-    b = ptx_get(k, j->edge[1]);
+    o->matrix = ptx_selp(k, ptx_u32(1), ptx_u32(0), q);
+    b = ptx_get(k, j->first_tile[1]);
     p = ptx_setp(k, PTX_GE, position->tile, b);
     start = ptx_selp(k, b, start, p);
     a = ptx_get(k, j->base[2]);
@@ -23901,11 +23951,11 @@ static void ptxk__dec_pair(ptxk__dec_state *c, const ptxk__dec_position *positio
     o->format = ptx_selp(k, a, o->format, p);
     a = ptx_get(k, j->rows[2]);
     o->rows = ptx_selp(k, a, o->rows, p);
-    o->which = ptx_selp(k, ptx_u32(2), o->which, p);
-    if (c->f->slots) ptxk__dec_pair_expert(c, position, o, &start);
-    o->local = ptx_mad(k, c->warp, ptx_u32(4), position->offset);
+    o->matrix = ptx_selp(k, ptx_u32(2), o->matrix, p);
+    if (c->f->slots) ptxk__dec_find_expert_rows(c, position, o, &start);
+    o->tile_row = ptx_mad(k, c->warp, ptx_u32(4), position->offset);
     a = ptx_sub(k, position->tile, start);
-    o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->local);
+    o->row = ptx_mad(k, a, ptx_u32(PTXK__DEC_TILE), o->tile_row);
     o->base = ptx_ptr(o->base, PTX_GLOBAL);
 }
 
@@ -23920,13 +23970,13 @@ static ptx_val ptxk__dec_position_has_format(ptxk__dec_state *c, const ptxk__dec
         return ptx_setp(k, PTX_LT, position->tile, a);
     }
     q = ptx_setp(k, PTX_NE, position->second, ptx_u32(0));
-    a = ptx_get(k, j->edge[0]);
+    a = ptx_get(k, j->first_tile[0]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     q = ptx_or(k, p, q);
     a = ptx_get(k, j->format[0]);
     b = ptx_get(k, j->format[1]);
     format = ptx_selp(k, b, a, q);
-    a = ptx_get(k, j->edge[1]);
+    a = ptx_get(k, j->first_tile[1]);
     p = ptx_setp(k, PTX_GE, position->tile, a);
     a = ptx_get(k, j->format[2]);
     format = ptx_selp(k, a, format, p);
@@ -23954,7 +24004,7 @@ static void ptxk__dec_set_position(ptxk__dec_state *c, const ptx_var *at,
 /* Advances a position by `rows`: to the rest of the warp's four rows, to up, or to the block's next tile. */
 static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_position *position) {
     ptx_kernel *k = c->k;
-    ptx_val p, x, gated, groups;
+    ptx_val p, x, gated, tile_step;
     position->offset = ptx_add(k, position->offset, ptx_u32(rows));
     position->offset = ptx_and(k, position->offset, ptx_u32(3));
     p = ptx_setp(k, PTX_EQ, position->offset, ptx_u32(0));
@@ -23963,30 +24013,30 @@ static void ptxk__dec_advance(ptxk__dec_state *c, uint32_t rows, ptxk__dec_posit
     position->second = ptx_selp(k, x, position->second, p);
     x = ptx_setp(k, PTX_EQ, position->second, ptx_u32(0));
     p = ptx_and(k, p, x);
-    groups = ptx_get(k, c->j.groups);
-    x = ptx_add(k, position->tile, groups);
+    tile_step = ptx_get(k, c->j.tile_step);
+    x = ptx_add(k, position->tile, tile_step);
     position->tile = ptx_selp(k, x, position->tile, p);
 }
 
-/* The current slice's rows of one format. skip: bytes of a row before the slice. */
-typedef struct ptxk__run {
+/* The current slice's rows of one format. slice_offset: bytes of a row before the slice. */
+typedef struct ptxk__slice_run {
     ptxk__dec_state *c;
     const ptxk__rows *f;
     ptxk__rows_state s;
-    ptx_val row_bytes, skip;
-} ptxk__run;
+    ptx_val row_bytes, slice_offset;
+} ptxk__slice_run;
 
-static void ptxk__dec_base(ptxk__run *r, ptxk__pair *o) {
-    o->base = ptx_ptr_add(r->c->k, o->base, r->skip, 1);
+static void ptxk__dec_skip_to_slice(ptxk__slice_run *r, ptxk__dec_rows *o) {
+    o->base = ptx_ptr_add(r->c->k, o->base, r->slice_offset, 1);
 }
 
 /* Continues the copies with the next rows, if these have the same format: ptxk__rows_state.next. */
 static void ptxk__dec_continue_copies(void *context) {
-    ptxk__run *r = (ptxk__run *)context;
+    ptxk__slice_run *r = (ptxk__slice_run *)context;
     ptxk__dec_state *c = r->c;
     ptx_kernel *k = c->k;
-    ptxk__dec_position position = ptxk__dec_get_position(c, c->sent);
-    ptxk__pair o;
+    ptxk__dec_position position = ptxk__dec_get_position(c, c->copy_position);
+    ptxk__dec_rows o;
     ptxk__copy_start start;
     ptx_val p;
     ptxk__dec_advance(c, r->f->rows, &position);
@@ -23994,15 +24044,15 @@ static void ptxk__dec_continue_copies(void *context) {
     ptx_if(k, p);
     if (c->f->slots && ptxk__has_cp_async(k))
         ptx_cp_async_wait(k, r->f->stages - 1); /* no wait: tells the verifier that slots are read next */
-    ptxk__dec_pair(c, &position, &o);
-    ptxk__dec_base(r, &o);
+    ptxk__dec_find_rows(c, &position, &o);
+    ptxk__dec_skip_to_slice(r, &o);
     ptxk__rows_find_start(k, r->f, &r->s, o.base, r->row_bytes, o.row, o.rows, &start);
     ptxk__rows_set_start(k, r->f, &r->s, &start);
-    ptxk__dec_set_position(c, c->sent, &position);
+    ptxk__dec_set_position(c, c->copy_position, &position);
     ptx_end(k);
 }
 
-static void ptxk__run_new(ptxk__dec_state *c, const ptxk__rows *f, ptxk__run *r) {
+static void ptxk__slice_run_init(ptxk__dec_state *c, const ptxk__rows *f, ptxk__slice_run *r) {
     ptx_kernel *k = c->k;
     uint32_t unit = PTXK__DEC_UNIT / f->block->values * f->block->bytes, shift = 0;
     ptx_val at, first, end, bytes;
@@ -24018,30 +24068,30 @@ static void ptxk__run_new(ptxk__dec_state *c, const ptxk__rows *f, ptxk__run *r)
     r->s.next = ptxk__dec_continue_copies;
     r->s.context = r;
     while (1u << shift < f->block->values) shift++;
-    at = ptx_get(k, c->j.k);
+    at = ptx_get(k, c->j.columns);
     at = ptx_shr(k, at, ptx_u32(shift));
     r->row_bytes = ptx_mul(k, at, ptx_u32(f->block->bytes));
-    first = ptx_get(k, c->j.first);
-    end = ptx_get(k, c->j.end);
+    first = ptx_get(k, c->j.first_unit);
+    end = ptx_get(k, c->j.end_unit);
     first = ptx_mul(k, first, ptx_u32(unit));
     end = ptx_mul(k, end, ptx_u32(unit));
     end = ptx_min(k, end, r->row_bytes);
     bytes = ptx_sub(k, end, first);
-    r->skip = ptx_cvt(k, PTX_U64, first);
+    r->slice_offset = ptx_cvt(k, PTX_U64, first);
     ptxk__rows_steps(k, f, &r->s, bytes);
 }
 
 /* Issues the first copies of the next rows' weights, before the wait for x. */
-static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
+static void ptxk__dec_issue_first_copies(ptxk__dec_state *c, const ptxk__rows *f) {
     ptx_kernel *k = c->k;
-    ptxk__run r;
-    ptxk__dec_position position = ptxk__dec_get_position(c, c->read);
-    ptxk__pair o;
+    ptxk__slice_run r;
+    ptxk__dec_position position = ptxk__dec_get_position(c, c->product_position);
+    ptxk__dec_rows o;
     ptxk__copy_start start;
-    ptxk__run_new(c, f, &r);
-    ptxk__dec_set_position(c, c->sent, &position);
-    ptxk__dec_pair(c, &position, &o);
-    ptxk__dec_base(&r, &o);
+    ptxk__slice_run_init(c, f, &r);
+    ptxk__dec_set_position(c, c->copy_position, &position);
+    ptxk__dec_find_rows(c, &position, &o);
+    ptxk__dec_skip_to_slice(&r, &o);
     ptxk__rows_find_start(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows, &start);
     ptxk__rows_set_start(k, f, &r.s, &start);
     ptxk__rows_issue_first(k, f, &r.s);
@@ -24056,7 +24106,7 @@ static void ptxk__run_first(ptxk__dec_state *c, const ptxk__rows *f) {
 static void ptxk__dec_copy_records(ptxk__dec_state *c, ptx_val to, ptx_val from, ptx_val units,
                                    uint32_t unit) {
     ptx_kernel *k = c->k;
-    uint32_t used = unit == c->f->integers ? unit - PTXK__X_SPARE : unit;
+    uint32_t used = unit == c->f->integer_bytes ? unit - PTXK__X_SPARE : unit;
     ptx_val i, at, chunk, words[4];
     at = ptx_mul(k, units, ptx_u32(used / 16));
     i = ptx_for(k, c->tid, at, ptx_u32(PTXK__DEC_WORKERS));
@@ -24076,8 +24126,8 @@ static void ptxk__dec_copy_records(ptxk__dec_state *c, ptx_val to, ptx_val from,
 static void ptxk__dec_copy_x(ptxk__dec_state *c, uint32_t b, uint32_t x, uint32_t unit, uint32_t at) {
     ptx_kernel *k = c->k;
     ptx_val first, units, from, to, skip;
-    first = ptx_get(k, c->j.first);
-    units = ptx_get(k, c->j.end);
+    first = ptx_get(k, c->j.first_unit);
+    units = ptx_get(k, c->j.end_unit);
     units = ptx_sub(k, units, first);
     from = ptxk__job_get(c, PTX_U64, x);
     skip = ptxk__job_get(c, PTX_U32, PTXK__J_UNITS);
@@ -24095,11 +24145,11 @@ static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
     const ptxk__dec *f = c->f;
     ptx_val first, units, blocks, i, e, p, from, at, to, x[8];
     uint32_t n;
-    first = ptx_get(k, c->j.first);
-    units = ptx_get(k, c->j.end);
+    first = ptx_get(k, c->j.first_unit);
+    units = ptx_get(k, c->j.end_unit);
     units = ptx_sub(k, units, first);
     blocks = ptx_mul(k, units, ptx_u32(4));
-    from = ptxk__dec_at(c, f->att + (uint64_t)b * f->q_rows * 4);
+    from = ptxk__dec_address(c, f->att + (uint64_t)b * f->q_rows * 4);
     i = ptx_for(k, c->warp, blocks, ptx_u32(PTXK__DEC_WARPS));
     {
         e = ptx_mad(k, first, ptx_u32(4), i);
@@ -24109,17 +24159,17 @@ static void ptxk__dec_quantise_attention(ptxk__dec_state *c, uint32_t b) {
         p = ptx_setp(k, PTX_LT, e, ptx_u32(f->q_rows));
         at = ptx_ptr_add(k, from, e, 4);
         for (n = 0; n < 8; n += 4) ptx_ld_vec_if(k, p, PTX_F32, 4, ptx_at(at, 4 * n), ptx_f32(0), x + n);
-        if (f->integers) {
-            to = ptx_mul(k, units, ptx_u32(b * f->integers));
+        if (f->integer_bytes) {
+            to = ptx_mul(k, units, ptx_u32(b * f->integer_bytes));
             to = ptx_ptr_add(k, c->shared, to, 1);
             at = ptx_shr(k, i, ptx_u32(2));
-            to = ptx_ptr_add(k, to, at, f->integers);
+            to = ptx_ptr_add(k, to, at, f->integer_bytes);
             to = ptx_ptr_add(k, to, ptx_u32(f->ring), 1);
             at = ptx_and(k, i, ptx_u32(3));
             ptxk__store_x(k, f->planes, c->lane, at, to, x);
         }
-        if (f->numbers) {
-            to = ptx_mul(k, units, ptx_u32(b * f->numbers));
+        if (f->number_bytes) {
+            to = ptx_mul(k, units, ptx_u32(b * f->number_bytes));
             to = ptx_ptr_add(k, c->shared, to, 1);
             to = ptx_ptr_add(k, to, i, 1024);
             to = ptx_ptr_add(k, to, ptx_u32(f->numbers_at), 1);
@@ -24138,47 +24188,48 @@ static void ptxk__dec_load_x(ptxk__dec_state *c) {
     ptx_val p, q, x, at, first, end, i, sum;
     ptx_var squares;
     x = ptx_get(k, j->kind);
-    p = ptx_setp(k, PTX_EQ, x, ptx_u32(1));
+    p = ptx_setp(k, PTX_EQ, x, ptx_u32(PTXK__KIND_OUTPUT));
     if (!f->whole_heads) {
         ptx_if(k, p);
         for (b = 0; b < f->d.batch; b++) ptxk__dec_quantise_attention(c, b);
         ptx_else(k);
     }
-    if (f->integers) {
-        if (f->numbers) {
-            x = ptxk__job_get(c, PTX_U32, PTXK__J_WANTS);
+    if (f->integer_bytes) {
+        if (f->number_bytes) {
+            x = ptxk__job_get(c, PTX_U32, PTXK__J_FORMS);
             x = ptx_uniform(k, x);
             x = ptx_and(k, x, ptx_u32(1));
             q = ptx_setp(k, PTX_NE, x, ptx_u32(0));
             ptx_if(k, q);
         }
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_copy_x(c, b, PTXK__J_INTEGERS, f->integers, f->ring);
-        if (f->numbers) ptx_end(k);
+        for (b = 0; b < f->d.batch; b++) ptxk__dec_copy_x(c, b, PTXK__J_INTEGERS, f->integer_bytes, f->ring);
+        if (f->number_bytes) ptx_end(k);
     }
-    if (f->numbers) {
-        if (f->integers) {
-            x = ptxk__job_get(c, PTX_U32, PTXK__J_WANTS);
+    if (f->number_bytes) {
+        if (f->integer_bytes) {
+            x = ptxk__job_get(c, PTX_U32, PTXK__J_FORMS);
             x = ptx_uniform(k, x);
             q = ptx_setp(k, PTX_GE, x, ptx_u32(2));
             ptx_if(k, q);
         }
-        for (b = 0; b < f->d.batch; b++) ptxk__dec_copy_x(c, b, PTXK__J_NUMBERS, f->numbers, f->numbers_at);
-        if (f->integers) ptx_end(k);
+        for (b = 0; b < f->d.batch; b++)
+            ptxk__dec_copy_x(c, b, PTXK__J_NUMBERS, f->number_bytes, f->numbers_at);
+        if (f->integer_bytes) ptx_end(k);
     }
     if (!f->whole_heads) ptx_end(k);
     p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(f->d.batch));
     ptx_if(k, p);
     squares = ptx_var_new(k, ptx_f32(0));
     x = ptx_get(k, j->kind);
-    x = ptx_and(k, x, ptx_u32(1)); /* products after a norm are even */
+    x = ptx_and(k, x, ptx_u32(PTXK__KIND_ADDS)); /* 0: after a norm */
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
     ptx_if(k, p);
-    first = ptx_get(k, j->first);
+    first = ptx_get(k, j->first_unit);
     first = ptx_mul(k, first, ptx_u32(PTXK__DEC_UNIT / PTXK__DEC_TILE));
-    end = ptx_get(k, j->end);
+    end = ptx_get(k, j->end_unit);
     end = ptx_mul(k, end, ptx_u32(PTXK__DEC_UNIT / PTXK__DEC_TILE));
     end = ptx_min(k, end, ptx_u32(tiles));
-    at = ptxk__dec_at(c, f->squares);
+    at = ptxk__dec_address(c, f->squares);
     at = ptx_ptr_add(k, at, c->warp, 4 * tiles);
     first = ptx_add(k, first, c->lane);
     i = ptx_for(k, first, end, ptx_u32(32));
@@ -24207,7 +24258,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
-    ptxk__pair o;
+    ptxk__dec_rows o;
     ptx_val p, x, y, at, sum, row, tile = position->tile;
     uint32_t w;
     p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(f->d.batch));
@@ -24219,7 +24270,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_end(k);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     ptx_if(k, p);
-    ptxk__dec_pair(c, position, &o); /* warp 0: the tile's first row */
+    ptxk__dec_find_rows(c, position, &o); /* warp 0: the tile's first row */
     x = ptx_get(k, j->kind);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KIND), x);
     x = ptx_get(k, j->slices);
@@ -24232,10 +24283,10 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_EPOCH), x);
     x = ptxk__job_get(c, PTX_U32, PTXK__J_STRIDE);
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE), x);
-    x = ptx_get(k, j->k);
-    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_K), x);
+    x = ptx_get(k, j->columns);
+    ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_COLUMNS), x);
     x = o.row;
-    if (f->slots) { /* kind 6: row in the input of down, after the shared expert's and lower slots' */
+    if (f->slots) { /* experts: row in the input of down, after the shared expert's and lower slots' */
         x = ptx_get(k, j->slot);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(f->slots + 1));
         x = ptx_mad(k, o.slot, ptx_u32(f->expert_units * PTXK__DEC_UNIT), o.row);
@@ -24246,7 +24297,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ROW), x);
     if (f->d.batch > 1) {
         x = ptx_ld(k, PTX_U32, ptx_at(c->shared, f->info_at + PTXK__ACTIVE));
-        ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_KEEP), x);
+        ptx_st(k, PTX_U32, ptx_at(m, PTXK__M_ACTIVE), x);
     }
     x = ptxk__job_get(c, PTX_U64, PTXK__J_GAMMA);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA), x);
@@ -24259,16 +24310,16 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     y = ptxk__job_get(c, PTX_U64, PTXK__J_PARTS);
     x = ptx_add(k, x, y);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_PARTS), x);
-    x = ptxk__job_get(c, PTX_U64, PTXK__J_ARRIVE);
+    x = ptxk__job_get(c, PTX_U64, PTXK__J_ARRIVALS);
     x = ptx_ptr_add(k, ptx_ptr(x, PTX_GLOBAL), tile, 4);
-    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVE), ptx_ptr(x, PTX_GENERIC));
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVALS), ptx_ptr(x, PTX_GENERIC));
     x = ptxk__job_get(c, PTX_U64, PTXK__J_FLAGS);
     x = ptx_ptr_add(k, ptx_ptr(x, PTX_GLOBAL), tile, 4);
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_FLAG), ptx_ptr(x, PTX_GENERIC));
-    row = ptxk__job_get(c, PTX_U32, PTXK__J_TO);
+    row = ptxk__job_get(c, PTX_U32, PTXK__J_Y_ROW);
     for (w = 1; w < 3; w++) {
-        p = ptx_setp(k, PTX_EQ, o.which, ptx_u32(w));
-        x = ptxk__job_get(c, PTX_U32, PTXK__J_TO + 4 * w);
+        p = ptx_setp(k, PTX_EQ, o.matrix, ptx_u32(w));
+        x = ptxk__job_get(c, PTX_U32, PTXK__J_Y_ROW + 4 * w);
         row = ptx_selp(k, x, row, p);
     }
     row = ptx_add(k, row, o.row);
@@ -24277,7 +24328,7 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_Y), ptx_ptr(x, PTX_GENERIC));
     y = ptxk__job_get(c, PTX_U64, PTXK__J_BIAS);
     for (w = 1; w < 3; w++) {
-        p = ptx_setp(k, PTX_EQ, o.which, ptx_u32(w));
+        p = ptx_setp(k, PTX_EQ, o.matrix, ptx_u32(w));
         x = ptxk__job_get(c, PTX_U64, PTXK__J_BIAS + 8 * w);
         y = ptx_selp(k, x, y, p);
     }
@@ -24290,14 +24341,14 @@ static void ptxk__dec_post_tile(ptxk__dec_state *c, const ptxk__dec_position *po
     x = ptx_ptr_add(k, ptx_ptr(y, PTX_GLOBAL), o.row, 4);
     p = ptx_setp(k, PTX_EQ, y, ptx_u64(0));
     x = ptx_selp(k, ptx_u64(0), x, p);
-    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2), x);
+    ptx_st(k, PTX_U64, ptx_at(m, PTXK__M_UP_BIAS), x);
     ptx_end(k);
 }
 
 /* Returns the bias of row `row` of a tile where q holds and this is an expert's first slice of down, or 0. */
 static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val row, ptx_val q) {
     ptx_kernel *k = c->k;
-    ptx_val at, p, slot = ptx_get(k, c->j.slot), first = ptx_get(k, c->j.first);
+    ptx_val at, p, slot = ptx_get(k, c->j.slot), first = ptx_get(k, c->j.first_unit);
     p = ptx_setp(k, PTX_LE, slot, ptx_u32(c->f->slots));
     at = ptx_ld_if(k, p, PTX_U64, ptxk__dec_slot_address(c, 3, slot), ptx_u64(0));
     p = ptx_setp(k, PTX_NE, at, ptx_u64(0));
@@ -24312,7 +24363,7 @@ static ptx_val ptxk__dec_slice_bias(ptxk__dec_state *c, ptx_val tile, ptx_val ro
 }
 
 /* Returns (x + bias) times sequence b's weight of the slice's expert; 0 if it has not chosen the expert. */
-static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
+static ptx_val ptxk__dec_apply_weight(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx_val bias) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch;
     ptx_val slot = ptx_get(k, c->j.slot), weight, p;
@@ -24326,40 +24377,40 @@ static ptx_val ptxk__dec_weighted(ptxk__dec_state *c, uint32_t b, ptx_val x, ptx
 }
 
 /* Multiplies consecutive rows of one format, tile after tile, and posts the sums as messages. */
-static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
+static void ptxk__dec_multiply_rows(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
-    ptxk__run r;
+    ptxk__slice_run r;
     ptxk__dec_position position;
-    ptxk__pair o;
-    ptx_val p, q, m, at, x, stride, local, bias = PTX_ZERO, sum[8];
-    ptxk__run_new(c, f, &r);
-    stride = ptx_get(k, c->j.end);
-    x = ptx_get(k, c->j.first);
+    ptxk__dec_rows o;
+    ptx_val p, q, m, at, x, stride, tile_row, bias = PTX_ZERO, sum[8];
+    ptxk__slice_run_init(c, f, &r);
+    stride = ptx_get(k, c->j.end_unit);
+    x = ptx_get(k, c->j.first_unit);
     stride = ptx_sub(k, stride, x);
-    stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integers : c->f->numbers));
+    stride = ptx_mul(k, stride, ptx_u32(f->planes ? c->f->integer_bytes : c->f->number_bytes));
     ptx_loop(k);
     {
-        position = ptxk__dec_get_position(c, c->read);
+        position = ptxk__dec_get_position(c, c->product_position);
         x = ptx_or(k, position.second, position.offset);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dec_await_free(c);
-        m = ptxk__dec_message(c);
+        ptxk__dec_await_free_message(c);
+        m = ptxk__dec_message_address(c);
         ptxk__dec_post_tile(c, &position, slice, m);
         ptx_end(k);
-        local = ptx_mad(k, c->warp, ptx_u32(4), position.offset);
+        tile_row = ptx_mad(k, c->warp, ptx_u32(4), position.offset);
         if (!f->block->aligned) { /* aligned formats do not depend on where the row begins */
-            ptxk__dec_pair(c, &position, &o);
-            ptxk__dec_base(&r, &o);
+            ptxk__dec_find_rows(c, &position, &o);
+            ptxk__dec_skip_to_slice(&r, &o);
             ptxk__rows_slot_offsets(k, f, &r.s, o.base, r.row_bytes, o.row, o.rows);
         }
         x = ptx_ptr_add(k, c->shared, ptx_u32(f->planes ? c->f->ring : c->f->numbers_at), 1);
         ptxk__rows_finish(k, f, &r.s, x, stride, sum);
-        m = ptxk__dec_message(c);
+        m = ptxk__dec_message_address(c);
         at = ptx_mul(k, position.second, ptx_u32(4 * PTXK__DEC_TILE * B));
         at = ptx_ptr_add(k, m, at, 1);
-        x = ptx_add(k, local, c->lane);
+        x = ptx_add(k, tile_row, c->lane);
         at = ptx_ptr_add(k, at, x, 4);
         q = ptx_setp(k, PTX_LT, c->lane, ptx_u32(f->rows));
         if (c->f->slots) {
@@ -24367,16 +24418,16 @@ static void ptxk__run_all(ptxk__dec_state *c, const ptxk__rows *f, ptx_val slice
             bias = ptxk__dec_slice_bias(c, position.tile, x, q);
         }
         for (b = 0; b < B; b++) {
-            if (c->f->slots) sum[b] = ptxk__dec_weighted(c, b, sum[b], bias);
+            if (c->f->slots) sum[b] = ptxk__dec_apply_weight(c, b, sum[b], bias);
             ptx_guard(k, q);
-            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b), sum[b]);
+            ptx_st(k, PTX_F32, ptx_at(at, PTXK__DEC_MESSAGE_HEAD + 4 * PTXK__DEC_TILE * b), sum[b]);
         }
         ptxk__dec_advance(c, f->rows, &position);
-        ptxk__dec_set_position(c, c->read, &position);
+        ptxk__dec_set_position(c, c->product_position, &position);
         x = ptx_or(k, position.second, position.offset);
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dec_send(c);
+        ptxk__dec_send_message(c);
         ptx_end(k);
         p = ptxk__dec_position_has_format(c, &position, f);
         ptx_while(k, p);
@@ -24407,19 +24458,20 @@ static void ptxk__dec_load_layer(ptxk__dec_state *c) {
     p = ptx_or(k, p, q);
     x = ptx_ld_if(k, p, PTX_U64, ptx_with(ptx_at(at, 0), PTX_NC), x);
     at = ptx_ptr_add(k, c->shared, c->tid, 8);
-    ptx_st(k, PTX_U64, ptx_at(at, c->f->info_at + PTXK__DEC_LAYER_AT), x);
+    ptx_st(k, PTX_U64, ptx_at(at, c->f->info_at + PTXK__INFO_LAYER), x);
     ptx_end(k);
     ptxk__dec_worker_barrier(c);
 }
 
 /* Loads an address from the layer's struct in shared memory. */
 static ptx_val ptxk__dec_layer_address(ptxk__dec_state *c, size_t field) {
-    return ptx_ld(c->k, PTX_U64, ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__DEC_LAYER_AT + field)));
+    return ptx_ld(c->k, PTX_U64, ptx_at(c->shared, (int64_t)(c->f->info_at + PTXK__INFO_LAYER + field)));
 }
 
-/* Sets matrix i of the product from a ptxk_decoder_matrix in parameter or shared memory. to: its row in y. */
+/* Sets matrix i of the product from a ptxk_decoder_matrix in parameter or shared memory. y_row: its first row
+   in y. */
 static void ptxk__dec_load_matrix(ptxk__dec_state *c, uint32_t i, ptx_val at, size_t offset, uint32_t rows,
-                                  uint32_t to) {
+                                  uint32_t y_row) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
     ptx_val x;
@@ -24431,14 +24483,26 @@ static void ptxk__dec_load_matrix(ptxk__dec_state *c, uint32_t i, ptx_val at, si
     x = ptx_uniform(k, x);
     ptx_set(k, j->format[i], x);
     ptx_set(k, j->rows[i], ptx_u32(rows));
-    ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(to));
+    ptxk__job_put(c, PTX_U32, PTXK__J_Y_ROW + 4 * i, ptx_u32(y_row));
 }
 
 static void ptxk__job_new(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     ptxk__job *j = &c->j;
-    ptx_var *narrow[] = {&j->kind,  &j->k,   &j->slices,  &j->groups,  &j->skip,    &j->tiles,   &j->gated,
-                         &j->first, &j->end, &j->edge[0], &j->edge[1], &c->read[0], &c->read[1], &c->read[2]};
+    ptx_var *narrow[] = {&j->kind,
+                         &j->columns,
+                         &j->slices,
+                         &j->tile_step,
+                         &j->slice_step,
+                         &j->tiles,
+                         &j->gated,
+                         &j->first_unit,
+                         &j->end_unit,
+                         &j->first_tile[0],
+                         &j->first_tile[1],
+                         &c->product_position[0],
+                         &c->product_position[1],
+                         &c->product_position[2]};
     size_t i;
     for (i = 0; i < sizeof narrow / sizeof *narrow; i++) *narrow[i] = ptx_var_new(k, ptx_u32(0));
     if (c->f->slots) j->slot = ptx_var_new(k, ptx_u32(0));
@@ -24449,128 +24513,136 @@ static void ptxk__job_new(ptxk__dec_state *c) {
     }
 }
 
-static ptx_val ptxk__dec_layers(ptxk__dec_state *c) {
+static ptx_val ptxk__dec_layer_count(ptxk__dec_state *c) {
     return ptxk__arg_u32(c->k, c->args, offsetof(ptxk_decoder_args, layer_count));
 }
 
 /* The epoch of what each layer writes once a token: round * layers + layer + 1. */
 static ptx_val ptxk__dec_epoch(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
-    ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
+    ptx_val layers = ptxk__dec_layer_count(c), round = ptx_get(k, c->round), layer = ptx_get(k, c->layer);
     layer = ptx_add(k, layer, ptx_u32(1));
     return ptx_mad(k, round, layers, layer);
 }
 
-/* The epoch of x, written by the embedding (layer 0, more 1) and twice in each layer (more 2 and 3). */
-static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t more) {
+/* The writes of x: by the embedding or the layer before, and twice in a layer. */
+enum { PTXK__X_LAYER_INPUT = 1, PTXK__X_AFTER_ATTENTION = 2, PTXK__X_AFTER_FFN = 3 };
+
+/* The epoch of x after a write. */
+static ptx_val ptxk__dec_epoch_x(ptxk__dec_state *c, ptx_val layer, uint32_t write) {
     ptx_kernel *k = c->k;
-    ptx_val layers = ptxk__dec_layers(c), round = ptx_get(k, c->round);
+    ptx_val layers = ptxk__dec_layer_count(c), round = ptx_get(k, c->round);
     layers = ptx_mad(k, layers, ptx_u32(2), ptx_u32(1));
-    layer = ptx_mad(k, layer, ptx_u32(2), ptx_u32(more));
+    layer = ptx_mad(k, layer, ptx_u32(2), ptx_u32(write));
     return ptx_mad(k, round, layers, layer);
 }
 
-/* Sets PTXK__J_WANTS, the forms of x that the first `matrices` matrices need. */
-static void ptxk__dec_put_wants(ptxk__dec_state *c, uint32_t matrices) {
+/* Sets PTXK__J_FORMS, the forms of x that the first `matrices` matrices need. */
+static void ptxk__dec_put_forms(ptxk__dec_state *c, uint32_t matrices) {
     ptx_kernel *k = c->k;
-    ptx_val x, wants = ptx_u32(0);
+    ptx_val x, forms = ptx_u32(0);
     uint32_t i;
-    if (!c->f->integers || !c->f->numbers) return;
+    if (!c->f->integer_bytes || !c->f->number_bytes) return;
     for (i = 0; i < matrices; i++) {
         x = ptx_get(k, c->j.format[i]);
         x = ptx_shr(k, ptx_mov(k, ptx_u32(c->f->number_formats)), x);
         x = ptx_and(k, x, ptx_u32(1));
         x = ptx_add(k, x, ptx_u32(1));
-        wants = i ? ptx_or(k, wants, x) : x;
+        forms = i ? ptx_or(k, forms, x) : x;
     }
-    ptxk__job_put(c, PTX_U32, PTXK__J_WANTS, wants);
+    ptxk__job_put(c, PTX_U32, PTXK__J_FORMS, forms);
 }
 
 /* -- decoder: experts -- */
 
 /* The address of the router's scores of this layer and token: see ptxk__dec.scores. */
-static ptx_val ptxk__dec_scores(ptxk__dec_state *c) {
+static ptx_val ptxk__dec_scores_address(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
-    ptx_val x = ptx_get(k, c->round), layer = ptx_get(k, c->layer), layers = ptxk__dec_layers(c);
+    ptx_val x = ptx_get(k, c->round), layer = ptx_get(k, c->layer), layers = ptxk__dec_layer_count(c);
     x = ptx_and(k, x, ptx_u32(1));
     x = ptx_mad(k, x, layers, layer);
-    layers = ptxk__dec_at(c, c->f->scores);
+    layers = ptxk__dec_address(c, c->f->scores);
     return ptx_ptr_add(k, layers, x, 4 * c->f->d.batch * c->f->score_count);
 }
 
 /* Sets what a mixture changes in a product: slot, the router's y, tiles or slices of the chosen experts. */
-static void ptxk__dec_set_mixture(ptxk__dec_state *c, uint32_t kind) {
+static void ptxk__dec_adjust_for_mixture(ptxk__dec_state *c, uint32_t kind) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptx_val x, count;
-    ptx_set(k, j->slot, ptx_u32(f->slots + (kind == 3 ? 0 : kind == 6 ? 1 : 2)));
-    if (kind == 5) {
-        x = ptxk__dec_scores(c);
+    ptx_set(k, j->slot,
+            ptx_u32(f->slots
+                    + (kind == PTXK__KIND_DOWN      ? 0
+                       : kind == PTXK__KIND_EXPERTS ? 1
+                                                    : 2)));
+    if (kind == PTXK__KIND_ROUTER) {
+        x = ptxk__dec_scores_address(c);
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, ptx_as(ptx_ptr(x, PTX_GENERIC), PTX_U64));
     }
-    if (kind != 3 && kind != 6) return;
+    if (kind != PTXK__KIND_DOWN && kind != PTXK__KIND_EXPERTS) return;
     count = ptxk__dec_slot_word(c, PTX_U32, 0, ptx_u32(0));
     count = ptx_uniform(k, count);
     x = ptx_mul(k, count, ptx_u32(f->expert_tiles));
-    if (kind == 6) ptx_set(k, j->tiles, x);
-    if (kind == 6) return;
-    x = ptx_mad(k, count, ptx_u32(f->parts_of[1]), ptx_u32(f->parts_of[0]));
+    if (kind == PTXK__KIND_EXPERTS) ptx_set(k, j->tiles, x);
+    if (kind == PTXK__KIND_EXPERTS) return;
+    x = ptx_mad(k, count, ptx_u32(f->down_slices[1]), ptx_u32(f->down_slices[0]));
     ptx_set(k, j->slices, x);
 }
 
 /* Sets what a slice of a mixture's down multiplies: columns of the shared expert's matrix or of a slot's. The
    finisher adds no bias: see ptxk__dec_slice_bias. */
-static void ptxk__dec_set_slice(ptxk__dec_state *c, ptx_val slice) {
+static void ptxk__dec_set_down_slice(ptxk__dec_state *c, ptx_val slice) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
-    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), x, y, p, slot;
+    ptx_val at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__INFO_LAYER), 1), x, y, p, slot;
     uint32_t i;
     for (i = f->d.ffn ? 0 : 1; i < 2; i++) {
-        uint32_t units = i ? f->expert_units : f->shared_units, per = ptxk__ceil_div(units, f->parts_of[i]);
+        uint32_t units = i ? f->expert_units : f->shared_units,
+                 slice_units = ptxk__ceil_div(units, f->down_slices[i]);
         if (f->d.ffn) {
-            p = ptx_setp(k, i ? PTX_GE : PTX_LT, slice, ptx_u32(f->parts_of[0]));
+            p = ptx_setp(k, i ? PTX_GE : PTX_LT, slice, ptx_u32(f->down_slices[0]));
             ptx_if(k, p);
         }
-        x = i && f->d.ffn ? ptx_sub(k, slice, ptx_u32(f->parts_of[0])) : slice;
-        slot = i ? ptx_div(k, x, ptx_u32(f->parts_of[1])) : ptx_mov(k, ptx_u32(f->slots));
-        if (i) x = ptx_rem(k, x, ptx_u32(f->parts_of[1]));
+        x = i && f->d.ffn ? ptx_sub(k, slice, ptx_u32(f->down_slices[0])) : slice;
+        slot = i ? ptx_div(k, x, ptx_u32(f->down_slices[1])) : ptx_mov(k, ptx_u32(f->slots));
+        if (i) x = ptx_rem(k, x, ptx_u32(f->down_slices[1]));
         ptx_set(k, j->slot, slot);
-        x = ptx_mul(k, x, ptx_u32(per));
-        ptx_set(k, j->first, x);
-        x = ptx_add(k, x, ptx_u32(per));
+        x = ptx_mul(k, x, ptx_u32(slice_units));
+        ptx_set(k, j->first_unit, x);
+        x = ptx_add(k, x, ptx_u32(slice_units));
         x = ptx_min(k, x, ptx_u32(units));
-        ptx_set(k, j->end, x);
-        ptx_set(k, j->k, ptx_u32(i ? f->d.expert_ffn : f->d.ffn));
+        ptx_set(k, j->end_unit, x);
+        ptx_set(k, j->columns, ptx_u32(i ? f->d.expert_ffn : f->d.ffn));
         ptxk__dec_load_matrix(
             c, 0, at, i ? offsetof(ptxk_decoder_layer, expert_down) : offsetof(ptxk_decoder_layer, down),
             f->d.hidden, 0);
         ptxk__job_put(c, PTX_U64, PTXK__J_BIAS, ptx_u64(0));
         if (i) ptx_set(k, j->base[0], ptx_ld(k, PTX_U64, ptxk__dec_slot_address(c, 2, slot)));
         x = i ? ptx_mad(k, slot, ptx_u32(units), ptx_u32(f->shared_units)) : ptx_mov(k, ptx_u32(0));
-        if (f->integers) {
-            y = ptx_ptr_add(k, ptxk__dec_at(c, f->ff_integers), x, f->integers);
+        if (f->integer_bytes) {
+            y = ptx_ptr_add(k, ptxk__dec_address(c, f->ff_integers), x, f->integer_bytes);
             ptxk__job_put(c, PTX_U64, PTXK__J_INTEGERS, ptx_as(ptx_ptr(y, PTX_GENERIC), PTX_U64));
         }
-        if (f->numbers) {
-            y = ptx_ptr_add(k, ptxk__dec_at(c, f->ff_numbers), x, f->numbers);
+        if (f->number_bytes) {
+            y = ptx_ptr_add(k, ptxk__dec_address(c, f->ff_numbers), x, f->number_bytes);
             ptxk__job_put(c, PTX_U64, PTXK__J_NUMBERS, ptx_as(ptx_ptr(y, PTX_GENERIC), PTX_U64));
         }
-        ptxk__dec_put_wants(c, 1);
+        ptxk__dec_put_forms(c, 1);
         if (f->d.ffn) ptx_end(k);
     }
 }
 
-/* Stores the addresses of the slots' matrices, ptxk__dec.slots_at. Run by one warp, a lane for each slot. */
-static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
+/* Stores the addresses of the slots' matrices, ptxk__dec.slot_addresses_at. Run by one warp, a lane for each
+   slot. */
+static void ptxk__dec_store_slot_addresses(ptxk__dec_state *c, ptx_val count) {
     static const size_t at[3] = {offsetof(ptxk_decoder_layer, expert_gate),
                                  offsetof(ptxk_decoder_layer, expert_up),
                                  offsetof(ptxk_decoder_layer, expert_down)};
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    ptx_val layer = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1), p, x, base,
-            expert;
+    ptx_val layer = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__INFO_LAYER), 1), p, x, base, expert;
     uint32_t i;
     if (f->d.batch > 1) ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* else each lane reads what it wrote */
     p = ptx_setp(k, PTX_LT, c->lane, count);
@@ -24581,7 +24653,7 @@ static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
         uint32_t rows = i == 2 ? f->d.hidden : f->d.expert_ffn,
                  columns = i == 2 ? f->d.expert_ffn : f->d.hidden;
         x = ptx_ld(k, PTX_U32, ptx_at(layer, (int64_t)(at[i] + offsetof(ptxk_decoder_matrix, format))));
-        x = ptxk__dec_by_format(c, x, ptxk__dec_unit);
+        x = ptxk__dec_by_format(c, x, ptxk__dec_bytes_of_256);
         x = ptx_mul_wide(k, x, ptx_u32(columns));
         x = ptx_shr(k, x, ptx_u32(8));
         x = ptx_mul(k, x, ptx_u64(rows));
@@ -24607,25 +24679,26 @@ static void ptxk__dec_find_experts(ptxk__dec_state *c, ptx_val count) {
 
 /* Assigns slots to the experts that several sequences have chosen, in the order of their first choices.
    Returns the number of slots in use. Run by one warp, a lane for each choice. */
-static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
+static ptx_val ptxk__dec_assign_slots(ptxk__dec_state *c, ptx_val slots) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    uint32_t B = f->d.batch, chosen = f->d.route.chosen, i, cand = 4 * (1 + f->slots + (f->slots + 3) * B);
+    uint32_t B = f->d.batch, chosen = f->d.route.chosen, i,
+             choices_at = 4 * (1 + f->slots + (f->slots + 3) * B);
     ptx_val at, e, x, p, inside, lower, firsts, same = ptx_u32(0), slot, count;
-    ptx_var mates = ptx_var_new(k, ptx_u32(0));
+    ptx_var same_expert = ptx_var_new(k, ptx_u32(0));
     at = ptx_ptr_add(k, slots, c->lane, 4);
-    e = ptx_ld(k, PTX_U32, ptx_at(at, cand));
+    e = ptx_ld(k, PTX_U32, ptx_at(at, choices_at));
     inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(B * chosen));
     x = ptx_for(k, ptx_u32(0), ptx_u32(B * chosen), ptx_u32(1));
     lower = ptx_shfl_idx(k, e, x, ptx_u32(31), ptx_u32(0xffffffffu));
     p = ptx_setp(k, PTX_EQ, ptx_as(lower, PTX_U32), e);
     lower = ptx_shl(k, ptx_mov(k, ptx_u32(1)), x);
-    same = ptx_get(k, mates);
+    same = ptx_get(k, same_expert);
     lower = ptx_or(k, same, lower);
     same = ptx_selp(k, lower, same, p);
-    ptx_set(k, mates, same);
+    ptx_set(k, same_expert, same);
     ptx_end(k);
-    same = ptx_get(k, mates); /* lanes with the same expert: the slot is the lowest one's */
+    same = ptx_get(k, same_expert); /* lanes with the same expert: the slot is the lowest one's */
     x = ptx_sub(k, ptx_u32(0), same);
     same = ptx_and(k, same, x);
     lower = ptx_sub(k, same, ptx_u32(1)); /* lanes below it */
@@ -24643,8 +24716,8 @@ static ptx_val ptxk__dec_share_slots(ptxk__dec_state *c, ptx_val slots) {
     }
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     ptx_if(k, inside);
-    e = ptx_ld(k, PTX_U32, ptx_at(at, cand));
-    x = ptx_ld(k, PTX_F32, ptx_at(at, cand + 4 * PTXK__DEC_CHOICES));
+    e = ptx_ld(k, PTX_U32, ptx_at(at, choices_at));
+    x = ptx_ld(k, PTX_F32, ptx_at(at, choices_at + 4 * PTXK__DEC_CHOICES));
     at = ptx_ptr_add(k, slots, slot, 4);
     ptx_st(k, PTX_U32, ptx_at(at, 4), e); /* lanes with this slot store the same value */
     slot = ptx_mul(k, slot, ptx_u32(B));
@@ -24664,7 +24737,7 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, chosen = f->d.route.chosen, E = f->d.route.experts;
-    uint32_t weights = 4 * (1 + f->slots), cand = B > 1 ? weights + 4 * (f->slots + 3) * B : 4;
+    uint32_t weights_at = 4 * (1 + f->slots), choices_at = B > 1 ? weights_at + 4 * (f->slots + 3) * B : 4;
     ptx_val p, at, x, scores, slots, inside, expert, weight, bias = PTX_ZERO;
     ptxk__wait w;
     ptx_comment(k, "the choice of experts");
@@ -24672,23 +24745,23 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_route), 1);
     w.target = ptxk__dec_epoch(c);
     w.first[0] = ptx_mov(k, ptx_u32(0));
-    w.count[0] = ptx_mov(k, ptx_u32(f->tiles[5]));
+    w.count[0] = ptx_mov(k, ptx_u32(f->tiles[PTXK__KIND_ROUTER]));
     w.step = ptx_mov(k, ptx_u32(PTXK__STEP_EXPERTS));
     ptxk__dec_wait(c, &w);
-    slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->words_at), 1);
+    slots = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + f->slot_words_at), 1);
     p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(B));
     ptx_if(k, p);
-    scores = ptxk__dec_scores(c);
+    scores = ptxk__dec_scores_address(c);
     scores = ptx_ptr_add(k, scores, c->warp, 4 * f->score_count);
     if (f->d.route.flags & PTXK_ROUTE_BIAS)
         bias = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, balance)), PTX_GLOBAL);
-    inside = ptxk__route_pick(k, &f->d.route, c->lane, scores, bias, &expert, &weight);
+    inside = ptxk__route_choose_experts(k, &f->d.route, c->lane, scores, bias, &expert, &weight);
     x = ptx_mad(k, c->warp, ptx_u32(chosen), c->lane);
     at = ptx_ptr_add(k, slots, x, 4);
     ptx_guard(k, inside);
-    ptx_st(k, PTX_U32, ptx_at(at, cand), expert);
+    ptx_st(k, PTX_U32, ptx_at(at, choices_at), expert);
     ptx_guard(k, inside);
-    ptx_st(k, PTX_F32, ptx_at(at, B > 1 ? cand + 4 * PTXK__DEC_CHOICES : weights), weight);
+    ptx_st(k, PTX_F32, ptx_at(at, B > 1 ? choices_at + 4 * PTXK__DEC_CHOICES : weights_at), weight);
     x = ptx_mov(k, ptx_f32(1));
     if (f->d.shared_router) {
         x = ptx_ld(k, PTX_F32, ptx_at(scores, 4 * E));
@@ -24697,15 +24770,15 @@ static void ptxk__dec_choose_experts(ptxk__dec_state *c) {
     at = ptx_ptr_add(k, slots, c->warp, 4);
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_if(k, p);
-    ptx_st(k, PTX_F32, ptx_at(at, weights + 4 * f->slots * B), x);
-    ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of several: ptxk__dec_share_slots */
+    ptx_st(k, PTX_F32, ptx_at(at, weights_at + 4 * f->slots * B), x);
+    ptx_st(k, PTX_U32, ptx_at(slots, 0), ptx_u32(chosen)); /* of several: ptxk__dec_assign_slots */
     ptx_end(k);
     ptx_end(k);
     if (B > 1) ptxk__dec_worker_barrier(c);
     p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(0));
     ptx_if(k, p);
-    x = B > 1 ? ptxk__dec_share_slots(c, slots) : ptx_mov(k, ptx_u32(chosen));
-    ptxk__dec_find_experts(c, x);
+    x = B > 1 ? ptxk__dec_assign_slots(c, slots) : ptx_mov(k, ptx_u32(chosen));
+    ptxk__dec_store_slot_addresses(c, x);
     ptx_end(k);
     ptxk__dec_worker_barrier(c);
     ptx_comment(k, "the chosen experts");
@@ -24717,141 +24790,157 @@ static void ptxk__dec_set_product(ptxk__dec_state *c, uint32_t kind) {
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
     ptx_val at, layer = ptx_get(k, c->layer), x;
-    uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
-    uint32_t i, matrices = kind == 0                ? 3
-                           : kind == 2 || kind == 6 ? 2
-                           : kind == 5              ? 1 + f->d.shared_router
-                                                    : 1;
-    uint32_t gated = kind == 2 || kind == 6, added = kind == 1 || kind == 3, ff = kind == 3;
+    uint32_t q_tiles = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE),
+             kv_tiles = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
+    uint32_t i, matrices = kind == PTXK__KIND_QKV                                     ? 3
+                           : kind == PTXK__KIND_GATE_UP || kind == PTXK__KIND_EXPERTS ? 2
+                           : kind == PTXK__KIND_ROUTER                                ? 1 + f->d.shared_router
+                                                                                      : 1;
+    uint32_t gated = kind == PTXK__KIND_GATE_UP || kind == PTXK__KIND_EXPERTS,
+             added = kind == PTXK__KIND_OUTPUT || kind == PTXK__KIND_DOWN, ff = kind == PTXK__KIND_DOWN;
     for (i = matrices; i < 3; i++) {
         ptx_set(k, j->base[i], ptx_u64(0));
         ptxk__job_put(c, PTX_U64, PTXK__J_BIAS + 8 * i, ptx_u64(0));
         ptx_set(k, j->format[i], ptx_u32(0));
         ptx_set(k, j->rows[i], ptx_u32(0));
-        ptxk__job_put(c, PTX_U32, PTXK__J_TO + 4 * i, ptx_u32(0));
+        ptxk__job_put(c, PTX_U32, PTXK__J_Y_ROW + 4 * i, ptx_u32(0));
     }
-    at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__DEC_LAYER_AT), 1);
-    ptx_set(k, j->kind, ptx_u32(kind == 5 ? PTXK__DEC_ROUTER : kind == 6 ? 2 : kind));
-    x = ptx_ld(k, PTX_U32, ptx_at(c->shared, (int64_t)(f->info_at + 192 + 4 * kind)));
+    at = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__INFO_LAYER), 1);
+    ptx_set(k, j->kind,
+            ptx_u32(kind == PTXK__KIND_ROUTER    ? (uint32_t)PTXK__STEP_ROUTER
+                    : kind == PTXK__KIND_EXPERTS ? (uint32_t)PTXK__KIND_GATE_UP
+                                                 : kind));
+    x = ptx_ld(k, PTX_U32, ptx_at(c->shared, (int64_t)(f->info_at + PTXK__INFO_SLICES + 4 * kind)));
     x = ptx_uniform(k, x);
     ptx_set(k, j->slices, x);
-    ptx_set(k, j->edge[0],
-            ptx_u32(kind == 5 ? ptxk__ceil_div(f->d.route.experts, PTXK__DEC_TILE)
-                    : kind    ? 0xffffffffu
-                              : tq));
-    ptx_set(k, j->edge[1], ptx_u32(kind ? 0xffffffffu : tq + tk));
-    ptx_set(k, j->k, ptx_u32(f->columns[kind]));
+    ptx_set(k, j->first_tile[0],
+            ptx_u32(kind == PTXK__KIND_ROUTER ? ptxk__ceil_div(f->d.route.experts, PTXK__DEC_TILE)
+                    : kind == PTXK__KIND_QKV  ? q_tiles
+                                              : 0xffffffffu));
+    ptx_set(k, j->first_tile[1], ptx_u32(kind == PTXK__KIND_QKV ? q_tiles + kv_tiles : 0xffffffffu));
+    ptx_set(k, j->columns, ptx_u32(f->columns[kind]));
     ptx_set(k, j->tiles, ptx_u32(f->tiles[kind]));
     ptx_set(k, j->gated, ptx_u32(gated));
     ptxk__job_put(c, PTX_U32, PTXK__J_RECORD, ptx_u32(f->record[kind]));
     if (!added) ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, ptx_u64(0));
-    ptxk__job_put_at(c, PTXK__J_ARRIVE, f->arrive[kind]);
-    ptxk__job_put_at(c, PTXK__J_PARTS, f->parts[kind]);
-    if (kind == 0) {
+    ptxk__job_put_address(c, PTXK__J_ARRIVALS, f->arrivals[kind]);
+    ptxk__job_put_address(c, PTXK__J_PARTS, f->parts[kind]);
+    if (kind == PTXK__KIND_QKV) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, q), f->q_rows, 0);
         ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, k), f->kv_rows, f->q_rows);
         ptxk__dec_load_matrix(c, 2, at, offsetof(ptxk_decoder_layer, v), f->kv_rows, f->q_rows + f->kv_rows);
-    } else if (kind == 1) {
+    } else if (kind == PTXK__KIND_OUTPUT) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, output), f->d.hidden, 0);
-    } else if (kind == 2) {
+    } else if (kind == PTXK__KIND_GATE_UP) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, gate), f->d.ffn, 0);
         ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, up), f->d.ffn, 0);
-    } else if (kind == 3) {
+    } else if (kind == PTXK__KIND_DOWN) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, down), f->d.hidden, 0);
-    } else if (kind == 5) {
+    } else if (kind == PTXK__KIND_ROUTER) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, router), f->d.route.experts, 0);
         if (matrices == 2)
             ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, shared_router), 1,
                                   f->d.route.experts);
-    } else if (kind == 6) {
+    } else if (kind == PTXK__KIND_EXPERTS) {
         ptxk__dec_load_matrix(c, 0, at, offsetof(ptxk_decoder_layer, expert_gate), f->d.expert_ffn, 0);
         ptxk__dec_load_matrix(c, 1, at, offsetof(ptxk_decoder_layer, expert_up), f->d.expert_ffn, 0);
     } else {
         ptxk__dec_load_matrix(c, 0, c->args, offsetof(ptxk_decoder_args, output), f->d.vocab, 0);
     }
-    if (f->slots) ptxk__dec_set_mixture(c, kind);
+    if (f->slots) ptxk__dec_adjust_for_mixture(c, kind);
     if (added) { /* the finisher multiplies the result by the next norm's weights */
-        x = ptxk__dec_layer_address(c, kind == 1 ? offsetof(ptxk_decoder_layer, ffn_norm) : f->layer_bytes);
+        x = ptxk__dec_layer_address(c, kind == PTXK__KIND_OUTPUT ? offsetof(ptxk_decoder_layer, ffn_norm)
+                                                                 : f->layer_bytes);
         ptxk__job_put(c, PTX_U64, PTXK__J_GAMMA, x);
     }
-    ptxk__dec_put_wants(c, matrices);
-    ptxk__job_put_at(c, PTXK__J_INTEGERS, ff ? f->ff_integers : kind == 1 ? f->att_integers : f->x_integers);
-    ptxk__job_put_at(c, PTXK__J_NUMBERS, ff ? f->ff_numbers : kind == 1 ? f->att_numbers : f->x_numbers);
+    ptxk__dec_put_forms(c, matrices);
+    ptxk__job_put_address(c, PTXK__J_INTEGERS,
+                          ff                          ? f->ff_integers
+                          : kind == PTXK__KIND_OUTPUT ? f->att_integers
+                                                      : f->x_integers);
+    ptxk__job_put_address(c, PTXK__J_NUMBERS,
+                          ff                          ? f->ff_numbers
+                          : kind == PTXK__KIND_OUTPUT ? f->att_numbers
+                                                      : f->x_numbers);
     ptxk__job_put(c, PTX_U32, PTXK__J_UNITS,
-                  ptx_u32(ff          ? f->ff_units
-                          : kind == 1 ? f->att_units
-                                      : f->x_units));
-    if (kind == 4) {
+                  ptx_u32(ff                          ? f->ff_units
+                          : kind == PTXK__KIND_OUTPUT ? f->att_units
+                                                      : f->x_units));
+    if (kind == PTXK__KIND_LOGITS) {
         x = ptx_ld(k, PTX_U64, ptx_at(c->args, (int64_t)offsetof(ptxk_decoder_args, logits)));
         ptxk__job_put(c, PTX_U64, PTXK__J_Y, x);
-        ptxk__job_put_at(c, PTXK__J_FLAGS, 0); /* unused */
+        ptxk__job_put_address(c, PTXK__J_FLAGS, 0); /* unused */
     } else {
-        if (kind != 5)
-            ptxk__job_put_at(c, PTXK__J_Y, kind == 0 ? f->qkv : gated ? 0 : f->x); /* gated: unused */
-        ptxk__job_put_at(c, PTXK__J_FLAGS,
-                         kind == 0   ? f->flags_qkv
-                         : kind == 2 ? f->flags_ff
-                         : kind == 5 ? f->flags_route
-                         : kind == 6 ? f->flags_ff + 4 * f->tiles[2]
-                                     : f->flags_x);
+        if (kind != PTXK__KIND_ROUTER)
+            ptxk__job_put_address(c, PTXK__J_Y,
+                                  kind == PTXK__KIND_QKV ? f->qkv
+                                  : gated                ? 0
+                                                         : f->x); /* gated: unused */
+        ptxk__job_put_address(c, PTXK__J_FLAGS,
+                              kind == PTXK__KIND_QKV       ? f->flags_qkv
+                              : kind == PTXK__KIND_GATE_UP ? f->flags_ff
+                              : kind == PTXK__KIND_ROUTER  ? f->flags_route
+                              : kind == PTXK__KIND_EXPERTS ? f->flags_ff + 4 * f->tiles[PTXK__KIND_GATE_UP]
+                                                           : f->flags_x);
     }
     ptxk__job_put(c, PTX_U32, PTXK__J_STRIDE,
-                  ptx_u32(kind == 0   ? f->qkv_rows
-                          : kind == 5 ? f->score_count
-                          : kind == 4 ? f->d.vocab
-                                      : f->d.hidden));
-    x = kind == 1   ? ptxk__dec_epoch_x(c, layer, 2)
-        : kind == 3 ? ptxk__dec_epoch_x(c, layer, 3)
-                    : ptxk__dec_epoch(c);
+                  ptx_u32(kind == PTXK__KIND_QKV      ? f->qkv_rows
+                          : kind == PTXK__KIND_ROUTER ? f->score_count
+                          : kind == PTXK__KIND_LOGITS ? f->d.vocab
+                                                      : f->d.hidden));
+    x = kind == PTXK__KIND_OUTPUT ? ptxk__dec_epoch_x(c, layer, PTXK__X_AFTER_ATTENTION)
+        : kind == PTXK__KIND_DOWN ? ptxk__dec_epoch_x(c, layer, PTXK__X_AFTER_FFN)
+                                  : ptxk__dec_epoch(c);
     ptxk__job_put(c, PTX_U32, PTXK__J_EPOCH, x);
 }
 
 /* Computes which flags to wait for before this slice of x is read. */
-static void ptxk__dec_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
+static void ptxk__dec_find_input_flags(ptxk__dec_state *c, ptxk__wait *w) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__job *j = &c->j;
-    ptx_val kind = ptx_get(k, j->kind), first = ptx_get(k, j->first), end = ptx_get(k, j->end), a, b, p, q;
-    ptx_val layer = ptx_get(k, c->layer), columns = ptx_get(k, j->k), per;
+    ptx_val kind = ptx_get(k, j->kind), first = ptx_get(k, j->first_unit), end = ptx_get(k, j->end_unit), a,
+            b, p, q;
+    ptx_val layer = ptx_get(k, c->layer), columns = ptx_get(k, j->columns), flag_elements;
     ptx_var flags, target;
     flags = ptx_var_new(k, ptx_u32(f->flags_x));
-    a = ptx_shr(k, kind, ptx_u32(1)); /* kind 2 and the router read x one epoch later than kind 0 */
-    p = ptx_setp(k, PTX_EQ, a, ptx_u32(1));
+    a = ptx_shr(k, kind, ptx_u32(1)); /* gate and up and the router read x one epoch later than q, k, v */
+    p = ptx_setp(k, PTX_EQ, a, ptx_u32(PTXK__KIND_GATE_UP / 2));
     if (f->slots) {
-        q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__DEC_ROUTER));
+        q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__STEP_ROUTER));
         p = ptx_or(k, p, q);
     }
     b = ptx_selp(k, ptx_u32(1), ptx_u32(0), p);
-    a = ptxk__dec_epoch_x(c, layer, 1);
+    a = ptxk__dec_epoch_x(c, layer, PTXK__X_LAYER_INPUT);
     a = ptx_add(k, a, b);
     target = ptx_var_new(k, a);
-    per = ptx_mov(k, ptx_u32(PTXK__DEC_TILE));
-    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(3));
+    flag_elements = ptx_mov(k, ptx_u32(PTXK__DEC_TILE));
+    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__KIND_DOWN));
     a = ptxk__dec_epoch(c);
     ptx_guard(k, q);
     ptx_set(k, flags, ptx_u32(f->flags_ff));
     ptx_guard(k, q);
     ptx_set(k, target, a);
-    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
+    q = ptx_setp(k, PTX_EQ, kind, ptx_u32(PTXK__KIND_OUTPUT));
     a = ptx_mul(k, a, ptx_u32(f->d.batch));
     ptx_guard(k, q);
     ptx_set(k, flags, ptx_u32(f->flags_att));
     ptx_guard(k, q);
     ptx_set(k, target, a);
-    per = ptx_selp(k, ptx_u32(f->group * f->d.head_dim), per, q);
+    flag_elements = ptx_selp(k, ptx_u32(f->group * f->d.head_dim), flag_elements, q);
     first = ptx_mul(k, first, ptx_u32(PTXK__DEC_UNIT));
     end = ptx_mul(k, end, ptx_u32(PTXK__DEC_UNIT));
     end = ptx_min(k, end, columns);
     end = ptx_sub(k, end, ptx_u32(1));
-    first = ptx_div(k, first, per);
-    end = ptx_div(k, end, per);
+    first = ptx_div(k, first, flag_elements);
+    end = ptx_div(k, end, flag_elements);
     end = ptx_sub(k, end, first);
     w->ranges = 1;
     w->first[0] = first;
     if (f->slots) { /* a slot's tiles come after the shared expert's and lower slots' */
         a = ptx_get(k, j->slot);
         p = ptx_setp(k, PTX_LT, a, ptx_u32(f->slots));
-        a = ptx_mad(k, a, ptx_u32(f->expert_tiles), ptx_u32(f->tiles[2]));
+        a = ptx_mad(k, a, ptx_u32(f->expert_tiles), ptx_u32(f->tiles[PTXK__KIND_GATE_UP]));
         a = ptx_selp(k, a, ptx_u32(0), p);
         w->first[0] = ptx_add(k, first, a);
     }
@@ -24869,76 +24958,76 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
     ptxk__job *j = &c->j;
     ptxk__wait w;
     ptxk__dec_position position;
-    ptxk__pair o;
-    ptx_val slices, slice, groups, group, p, q, a, units, per, tiles;
-    ptx_var there;
+    ptxk__dec_rows o;
+    ptx_val slices, slice, tile_step, start_tile, p, q, a, units, slice_units, tiles;
+    ptx_var x_loaded;
     uint32_t i, pass;
     slices = ptx_get(k, j->slices);
     p = ptx_setp(k, PTX_LE, slices, c->blocks);
-    groups = ptx_div(k, c->blocks, slices);
-    groups = ptx_selp(k, groups, ptx_u32(1), p);
-    ptx_set(k, j->groups, groups);
+    tile_step = ptx_div(k, c->blocks, slices);
+    tile_step = ptx_selp(k, tile_step, ptx_u32(1), p);
+    ptx_set(k, j->tile_step, tile_step);
     a = ptx_selp(k, slices, c->blocks, p);
-    ptx_set(k, j->skip, a);
+    ptx_set(k, j->slice_step, a);
     slice = ptx_rem(k, c->block, slices);
     slice = ptx_selp(k, slice, c->block, p);
-    group = ptx_div(k, c->block, slices);
-    group = ptx_selp(k, group, ptx_u32(0), p);
+    start_tile = ptx_div(k, c->block, slices);
+    start_tile = ptx_selp(k, start_tile, ptx_u32(0), p);
     tiles = ptx_get(k, j->tiles);
-    p = ptx_setp(k, PTX_LT, group, groups);
-    q = ptx_setp(k, PTX_LT, group, tiles);
+    p = ptx_setp(k, PTX_LT, start_tile, tile_step);
+    q = ptx_setp(k, PTX_LT, start_tile, tiles);
     p = ptx_and(k, p, q);
     ptx_if(k, p);
-    a = ptx_get(k, j->skip);
+    a = ptx_get(k, j->slice_step);
     slice = ptx_for(k, slice, slices, a);
     {
-        units = ptx_get(k, j->k);
+        units = ptx_get(k, j->columns);
         units = ptx_add(k, units, ptx_u32(PTXK__DEC_UNIT - 1));
         units = ptx_shr(k, units, ptx_u32(10));
-        per = ptxk_div_up(k, units, slices);
-        a = ptx_mul(k, slice, per);
-        ptx_set(k, j->first, a);
-        a = ptx_add(k, a, per);
+        slice_units = ptxk_div_up(k, units, slices);
+        a = ptx_mul(k, slice, slice_units);
+        ptx_set(k, j->first_unit, a);
+        a = ptx_add(k, a, slice_units);
         a = ptx_min(k, a, units);
-        ptx_set(k, j->end, a);
+        ptx_set(k, j->end_unit, a);
         if (f->slots) {
             a = ptx_get(k, j->slot);
             p = ptx_setp(k, PTX_LE, a, ptx_u32(f->slots));
             ptx_if(k, p);
-            ptxk__dec_set_slice(c, slice);
+            ptxk__dec_set_down_slice(c, slice);
             ptx_end(k);
         }
-        position.tile = group;
+        position.tile = start_tile;
         position.second = position.offset = ptx_u32(0);
-        ptxk__dec_set_position(c, c->read, &position);
-        there = ptx_var_new(k, ptx_u32(0));
+        ptxk__dec_set_position(c, c->product_position, &position);
+        x_loaded = ptx_var_new(k, ptx_u32(0));
         ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
-        for (i = 0; i < 3; i++) c->sent[i] = ptx_var_new(k, ptx_u32(0));
+        for (i = 0; i < 3; i++) c->copy_position[i] = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
-            position = ptxk__dec_get_position(c, c->read);
+            position = ptxk__dec_get_position(c, c->product_position);
             p = ptx_setp(k, PTX_LT, position.tile, tiles);
             ptx_while(k, p);
-            ptxk__dec_pair(c, &position, &o);
+            ptxk__dec_find_rows(c, &position, &o);
             for (pass = 0; pass < 2; pass++) {
                 for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
                     if (!(f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
                     p = ptx_setp(k, PTX_EQ, o.format, ptx_u32(ptxk__blocks[i].id));
                     ptx_if(k, p);
                     if (pass)
-                        ptxk__run_all(c, &f->form[i], slice);
+                        ptxk__dec_multiply_rows(c, &f->form[i], slice);
                     else
-                        ptxk__run_first(c, &f->form[i]);
+                        ptxk__dec_issue_first_copies(c, &f->form[i]);
                     ptx_end(k);
                 }
                 if (pass) break;
-                a = ptx_get(k, there);
+                a = ptx_get(k, x_loaded);
                 p = ptx_setp(k, PTX_EQ, a, ptx_u32(0));
                 ptx_if(k, p);
-                ptxk__dec_input_flags(c, &w);
+                ptxk__dec_find_input_flags(c, &w);
                 ptxk__dec_wait(c, &w);
                 ptxk__dec_load_x(c);
-                ptx_set(k, there, ptx_u32(1));
+                ptx_set(k, x_loaded, ptx_u32(1));
                 ptx_end(k);
             }
         }
@@ -24961,7 +25050,7 @@ static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx
     group = ptx_shr(k, row, ptx_u32(5));
     sum = ptx_op2(k, PTX_MUL, PTX_RN, x, x);
     sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 32);
-    at = ptxk__dec_at(c, f->squares + (uint64_t)4 * b * tiles);
+    at = ptxk__dec_address(c, f->squares + (uint64_t)4 * b * tiles);
     at = ptx_ptr_add(k, at, group, 4);
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     q = ptx_not(k, gated);
@@ -24969,15 +25058,15 @@ static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(at, 0), sum);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, gamma);
-    if (f->integers) {
-        at = ptx_selp(k, ptx_u64(f->ff_integers + (uint64_t)b * f->ff_units * f->integers),
-                      ptx_u64(f->x_integers + (uint64_t)b * f->x_units * f->integers), gated);
+    if (f->integer_bytes) {
+        at = ptx_selp(k, ptx_u64(f->ff_integers + (uint64_t)b * f->ff_units * f->integer_bytes),
+                      ptx_u64(f->x_integers + (uint64_t)b * f->x_units * f->integer_bytes), gated);
         at = ptx_ptr_add(k, c->workspace, at, 1);
         ptxk__store_x_group(k, f->planes, c->lane, group, at, x);
     }
-    if (f->numbers) {
-        at = ptx_selp(k, ptx_u64(f->ff_numbers + (uint64_t)b * f->ff_units * f->numbers),
-                      ptx_u64(f->x_numbers + (uint64_t)b * f->x_units * f->numbers), gated);
+    if (f->number_bytes) {
+        at = ptx_selp(k, ptx_u64(f->ff_numbers + (uint64_t)b * f->ff_units * f->number_bytes),
+                      ptx_u64(f->x_numbers + (uint64_t)b * f->x_units * f->number_bytes), gated);
         at = ptx_ptr_add(k, c->workspace, at, 1);
         ptxk__store_x_group(k, 0, c->lane, group, at, x);
     }
@@ -24985,8 +25074,8 @@ static void ptxk__dec_store_x(ptxk__dec_state *c, uint32_t b, ptx_val gated, ptx
 
 /* A tile that the finisher warp received: the words of its message, and one row of the tile for each lane. */
 typedef struct ptxk__result {
-    ptx_val kind, slices, slice, inside, gated, normed, epoch, stride, n, row, gamma, eps, keep;
-    ptx_val parts, arrive, flag, y, bias[2];
+    ptx_val kind, slices, slice, inside, gated, normed, epoch, stride, columns, row, gamma, eps, active;
+    ptx_val parts, arrivals, flag, y, bias[2];
     ptx_var value[2][4], squares[4]; /* [gate, up][sequence]; [sequence] */
     ptx_var whole;                   /* 1: `value` is the sum of all slices */
 } ptxk__result;
@@ -25002,43 +25091,43 @@ static void ptxk__dec_read_message(ptxk__dec_state *c, ptxk__result *r, ptx_val 
     rows = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROWS));
     r->epoch = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_EPOCH));
     r->stride = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_STRIDE));
-    r->n = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_K));
+    r->columns = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_COLUMNS));
     r->row = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ROW));
-    if (B > 1) r->keep = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_KEEP));
+    if (B > 1) r->active = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_ACTIVE));
     r->gamma = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_GAMMA));
     r->eps = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_EPS));
     r->parts = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_PARTS));
-    r->arrive = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVE));
+    r->arrivals = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_ARRIVALS));
     r->flag = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_FLAG));
     r->y = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_Y));
     r->bias[0] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS));
-    r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_BIAS2));
-    r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(2));
-    r->normed = ptx_and(k, r->kind, ptx_u32(1)); /* products after a norm are even */
+    r->bias[1] = ptx_ld(k, PTX_U64, ptx_at(m, PTXK__M_UP_BIAS));
+    r->gated = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(PTXK__KIND_GATE_UP));
+    r->normed = ptx_and(k, r->kind, ptx_u32(PTXK__KIND_ADDS));
     r->normed = ptx_setp(k, PTX_EQ, r->normed, ptx_u32(0));
     r->inside = ptx_setp(k, PTX_LT, c->lane, rows);
     at = ptx_ptr_add(k, m, c->lane, 4);
     q = ptx_and(k, r->inside, r->gated);
     for (b = 0; b < B; b++) {
-        x = ptx_ld_if(k, r->inside, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * b),
+        x = ptx_ld_if(k, r->inside, PTX_F32, ptx_at(at, PTXK__DEC_MESSAGE_HEAD + 4 * PTXK__DEC_TILE * b),
                       ptx_f32(0));
         ptx_set(k, r->value[0][b], x);
-        x = ptx_ld_if(k, q, PTX_F32, ptx_at(at, PTXK__DEC_OUT_HEAD + 4 * PTXK__DEC_TILE * (B + b)),
+        x = ptx_ld_if(k, q, PTX_F32, ptx_at(at, PTXK__DEC_MESSAGE_HEAD + 4 * PTXK__DEC_TILE * (B + b)),
                       ptx_f32(0));
         ptx_set(k, r->value[1][b], x);
         x = ptx_ld(k, PTX_F32, ptx_at(m, PTXK__M_SQUARES + 4 * b));
         ptx_set(k, r->squares[b], x);
     }
-    id = ptx_get(k, c->message);
+    id = ptx_get(k, c->next_message);
     x = ptx_xor(k, id, ptx_u32(1));
-    ptx_set(k, c->message, x);
+    ptx_set(k, c->next_message, x);
     id = ptx_add(k, id, ptx_u32(4));
     (void)ptx_op2(k, PTX_BAR_ARRIVE, 0, id, ptx_imm(PTXK__DEC_THREADS)); /* the message has been read */
 }
 
 /* Returns the address of this lane's sums in a slice's partial result; *squares: of its sums of squares. */
-static ptx_val ptxk__dec_record(ptxk__dec_state *c, const ptxk__result *r, ptx_val slice, ptx_val record,
-                                ptx_val squares_at, ptx_val *squares) {
+static ptx_val ptxk__dec_record_address(ptxk__dec_state *c, const ptxk__result *r, ptx_val slice,
+                                        ptx_val record, ptx_val squares_at, ptx_val *squares) {
     ptx_val at = ptx_mul_wide(c->k, slice, record);
     at = ptx_ptr_add(c->k, r->parts, at, 1);
     *squares = ptx_ptr_add(c->k, at, squares_at, 1);
@@ -25050,7 +25139,7 @@ static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, p
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b;
     ptx_val x, q, last;
-    ptx_var was;
+    ptx_var arrived;
     for (b = 0; b < B; b++) {
         x = ptx_get(k, r->value[0][b]);
         ptx_st(k, PTX_F32, ptx_at(at, 4 * PTXK__DEC_TILE * b), x);
@@ -25068,13 +25157,13 @@ static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, p
     ptx_end(k);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     last = ptx_sub(k, r->slices, ptx_u32(1));
-    was = ptx_var_new(k, ptx_u32(0));
+    arrived = ptx_var_new(k, ptx_u32(0));
     ptx_if(k, q);
-    x = ptx_atom(k, PTX_ATOM_INC, ptx_with(ptx_at(ptx_ptr(r->arrive, PTX_GLOBAL), 0), PTX_ACQ_REL | PTX_GPU),
-                 last);
-    ptx_set(k, was, x);
+    x = ptx_atom(k, PTX_ATOM_INC,
+                 ptx_with(ptx_at(ptx_ptr(r->arrivals, PTX_GLOBAL), 0), PTX_ACQ_REL | PTX_GPU), last);
+    ptx_set(k, arrived, x);
     ptx_end(k);
-    x = ptx_get(k, was);
+    x = ptx_get(k, arrived);
     x = ptx_shfl_idx(k, x, ptx_u32(0), ptx_u32(31), ptx_u32(0xffffffffu));
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     last = ptx_setp(k, PTX_EQ, ptx_as(x, PTX_U32), last);
@@ -25083,15 +25172,16 @@ static ptx_val ptxk__dec_store_part(ptxk__dec_state *c, const ptxk__result *r, p
 
 /* Writes this slice's partial result. The block whose slice arrives last adds up all slices in their order,
    its own from registers, and sets r->whole. */
-static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
+static void ptxk__dec_add_slices(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t B = f->d.batch, b, g;
     ptx_val x, p, q, s, at, squares, old, last, record, squares_at, others, own[3][4];
-    record = ptx_selp(k, ptx_u32(f->record[2]), ptx_u32(f->record[0]), r->gated);
+    record =
+        ptx_selp(k, ptx_u32(f->record[PTXK__KIND_GATE_UP]), ptx_u32(f->record[PTXK__KIND_QKV]), r->gated);
     squares_at = ptx_selp(k, ptx_u32(2 * B * 4 * PTXK__DEC_TILE), ptx_u32(B * 4 * PTXK__DEC_TILE), r->gated);
     r->parts = ptx_ptr(r->parts, PTX_GLOBAL);
-    at = ptxk__dec_record(c, r, r->slice, record, squares_at, &squares);
+    at = ptxk__dec_record_address(c, r, r->slice, record, squares_at, &squares);
     last = ptxk__dec_store_part(c, r, at, squares);
     x = ptx_selp(k, ptx_u32(1), ptx_u32(0), last);
     ptx_set(k, r->whole, x);
@@ -25105,7 +25195,7 @@ static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
         }
     }
     s = ptx_for(k, ptx_u32(0), r->slices, ptx_u32(1));
-    at = ptxk__dec_record(c, r, s, record, squares_at, &squares);
+    at = ptxk__dec_record_address(c, r, s, record, squares_at, &squares);
     others = ptx_setp(k, PTX_NE, s, r->slice);
     for (b = 0; b < B; b++) {
         ptx_var sum[3];
@@ -25125,14 +25215,14 @@ static void ptxk__dec_join_slices(ptxk__dec_state *c, ptxk__result *r) {
 }
 
 /* Completes sequence b's sum: times the norm factor, plus the bias, then activated (gate and up) or added to
-   x. Returns it; stores it in y, but for gate and up. *passed: a later product has it as input. */
+   x. Returns it; stores it in y, but for gate and up. *is_input: a later product has it as input. */
 static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *r, uint32_t b,
-                                        const ptx_val *bias, ptx_val y, ptx_val *passed) {
+                                        const ptx_val *bias, ptx_val y, ptx_val *is_input) {
     ptx_kernel *k = c->k;
     ptx_val x, p, old, factor, added, v[2];
     uint32_t g;
     x = ptx_get(k, r->squares[b]);
-    factor = ptxk__norm_factor(k, x, r->n, r->eps);
+    factor = ptxk__norm_factor(k, x, r->columns, r->eps);
     factor = ptx_selp(k, factor, ptx_f32(1), r->normed);
     for (g = 0; g < 2; g++) {
         v[g] = ptx_get(k, r->value[g][b]);
@@ -25145,7 +25235,7 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, v[1]);
     }
     x = ptx_selp(k, x, v[0], r->gated);
-    added = ptx_and(k, r->kind, ptx_u32(1)); /* output and down add to x */
+    added = ptx_and(k, r->kind, ptx_u32(PTXK__KIND_ADDS));
     added = ptx_setp(k, PTX_NE, added, ptx_u32(0));
     p = ptx_and(k, r->inside, added);
     old = ptx_ld_if(k, p, PTX_F32, ptx_at(y, 0), ptx_f32(0));
@@ -25154,17 +25244,17 @@ static ptx_val ptxk__dec_complete_value(ptxk__dec_state *c, const ptxk__result *
     p = ptx_not(k, r->gated);
     p = ptx_and(k, p, r->inside);
     if (c->f->d.batch > 1) {
-        ptx_val rests = ptx_and(k, r->keep, ptx_u32(1u << b)), logits;
-        rests = ptx_setp(k, PTX_EQ, rests, ptx_u32(0));
-        logits = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
-        rests = ptx_and(k, rests, logits);
-        rests = ptx_not(k, rests);
-        p = ptx_and(k, p, rests);
+        ptx_val keeps_old = ptx_and(k, r->active, ptx_u32(1u << b)), logits;
+        keeps_old = ptx_setp(k, PTX_EQ, keeps_old, ptx_u32(0));
+        logits = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(PTXK__KIND_LOGITS));
+        keeps_old = ptx_and(k, keeps_old, logits);
+        keeps_old = ptx_not(k, keeps_old);
+        p = ptx_and(k, p, keeps_old);
     }
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(y, 0), x);
     p = ptx_or(k, added, r->gated);
-    *passed = ptx_warp_uniform(k, p);
+    *is_input = ptx_warp_uniform(k, p);
     return x;
 }
 
@@ -25176,8 +25266,8 @@ static void ptxk__dec_update_largest(ptxk__dec_state *c, const ptxk__result *r, 
     at = ptx_add(k, r->row, c->lane);
     key = ptxk__sample_key(k, x, at);
     key = ptx_selp(k, key, ptx_u64(0), r->inside);
-    for (g = 1; g < 32; g *= 2) key = ptxk__max_u64(k, key, g);
-    best = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__BEST + 8 * b), 1);
+    for (g = 1; g < 32; g *= 2) key = ptxk__shuffle_max_u64(k, key, g);
+    best = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__LARGEST_KEY + 8 * b), 1);
     at = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_guard(k, at);
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(best, 0), PTX_RELAXED | PTX_GPU), key);
@@ -25190,9 +25280,9 @@ static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     ptx_if(k, p);
-    p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+    p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(PTXK__KIND_LOGITS));
     ptx_if(k, p);
-    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__DONE), 1);
+    at = ptx_ptr_add(k, c->workspace, ptx_u32(PTXK__LOGIT_TILES), 1);
     ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(at, 0), PTX_RELEASE | PTX_GPU), ptx_u32(1));
     ptx_else(k);
     at = ptx_ptr(r->flag, PTX_GLOBAL);
@@ -25205,7 +25295,7 @@ static void ptxk__dec_announce(ptxk__dec_state *c, const ptxk__result *r) {
 static void ptxk__dec_finish_tile(ptxk__dec_state *c, ptxk__result *r) {
     ptx_kernel *k = c->k;
     uint32_t B = c->f->d.batch, b, g;
-    ptx_val x, p, at, y, passed, gamma, bias[2];
+    ptx_val x, p, at, y, is_input, gamma, bias[2];
     for (g = 0; g < 2; g++) {
         p = ptx_setp(k, PTX_NE, r->bias[g], ptx_u64(0));
         p = ptx_and(k, p, r->inside);
@@ -25213,7 +25303,7 @@ static void ptxk__dec_finish_tile(ptxk__dec_state *c, ptxk__result *r) {
         at = ptx_ptr_add(k, ptx_ptr(r->bias[g], PTX_GLOBAL), c->lane, 4);
         bias[g] = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(0));
     }
-    r->n = ptx_cvt(k, PTX_F32, r->n);
+    r->columns = ptx_cvt(k, PTX_F32, r->columns);
     y = ptx_ptr_add(k, ptx_ptr(r->y, PTX_GLOBAL), c->lane, 4);
     p = ptx_setp(k, PTX_NE, r->gamma, ptx_u64(0));
     p = ptx_and(k, p, r->inside);
@@ -25221,12 +25311,12 @@ static void ptxk__dec_finish_tile(ptxk__dec_state *c, ptxk__result *r) {
     at = ptx_ptr_add(k, at, c->lane, 4);
     gamma = ptx_ld_if(k, p, PTX_F32, ptx_with(ptx_at(at, 0), PTX_NC), ptx_f32(1));
     for (b = 0; b < B; b++) {
-        x = ptxk__dec_complete_value(c, r, b, bias, y, &passed);
-        ptx_if(k, passed);
+        x = ptxk__dec_complete_value(c, r, b, bias, y, &is_input);
+        ptx_if(k, is_input);
         at = ptx_selp(k, x, ptx_f32(0), r->inside);
         ptxk__dec_store_x(c, b, r->gated, r->row, at, gamma);
         ptx_end(k);
-        p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(4));
+        p = ptx_setp(k, PTX_EQ, r->kind, ptx_u32(PTXK__KIND_LOGITS));
         ptx_if(k, p);
         ptxk__dec_update_largest(c, r, b, x);
         ptx_end(k);
@@ -25249,10 +25339,10 @@ static void ptxk__dec_finisher_loop(ptxk__dec_state *c) {
     r.whole = ptx_var_new(k, ptx_u32(0));
     ptx_loop(k);
     {
-        id = ptx_get(k, c->message);
+        id = ptx_get(k, c->next_message);
         id = ptx_add(k, id, ptx_u32(2));
         (void)ptx_op2(k, PTX_BAR_SYNC, 0, id, ptx_imm(PTXK__DEC_THREADS));
-        m = ptxk__dec_message(c);
+        m = ptxk__dec_message_address(c);
         r.kind = ptx_ld(k, PTX_U32, ptx_at(m, PTXK__M_KIND));
         r.kind = ptx_warp_uniform(k, r.kind);
         p = ptx_setp(k, PTX_NE, r.kind, ptx_u32(PTXK__M_QUIT));
@@ -25261,7 +25351,7 @@ static void ptxk__dec_finisher_loop(ptxk__dec_state *c) {
         ptx_set(k, r.whole, ptx_u32(1));
         p = ptx_setp(k, PTX_GT, r.slices, ptx_u32(1));
         ptx_if(k, p);
-        ptxk__dec_join_slices(c, &r);
+        ptxk__dec_add_slices(c, &r);
         ptx_end(k);
         x = ptx_get(k, r.whole);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
@@ -25277,7 +25367,7 @@ static void ptxk__dec_finisher_loop(ptxk__dec_state *c) {
 /* -- decoder: the embedding -- */
 
 /* Loads a word of the leader's decision. */
-static ptx_val ptxk__dec_info(ptxk__dec_state *c, uint32_t word) {
+static ptx_val ptxk__dec_load_control_word(ptxk__dec_state *c, uint32_t word) {
     ptx_val x = ptx_ld(c->k, PTX_U32, ptx_at(c->shared, c->f->info_at + word));
     return ptx_uniform(c->k, x);
 }
@@ -25286,9 +25376,10 @@ static ptx_val ptxk__dec_info(ptxk__dec_state *c, uint32_t word) {
 static void ptxk__dec_embed(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    uint32_t units = ptxk__ceil_div(f->d.hidden, 256), tiles = ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE);
+    uint32_t chunks = ptxk__ceil_div(f->d.hidden, 256), tiles = ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE);
     uint32_t b, n;
-    ptx_val u, start, step, table, format, token, at, octet, inside, unit_bytes, row, x[8], to, p, block;
+    ptx_val chunk, start, step, table, format, token, at, octet, inside, chunk_bytes, row, x[8], to, p,
+        chunk_offset;
     ptx_val gamma, epoch, g[8], sum, record;
     ptx_var value[8];
     ptxk__octet o;
@@ -25297,27 +25388,27 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
                           offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, weights));
     format = ptxk__arg_u32(k, c->args,
                            offsetof(ptxk_decoder_args, embedding) + offsetof(ptxk_decoder_matrix, format));
-    unit_bytes = ptxk__dec_by_format(c, format, ptxk__dec_unit);
-    row = ptx_mul_wide(k, unit_bytes, ptx_u32(f->d.hidden));
+    chunk_bytes = ptxk__dec_by_format(c, format, ptxk__dec_bytes_of_256);
+    row = ptx_mul_wide(k, chunk_bytes, ptx_u32(f->d.hidden));
     row = ptx_shr(k, row, ptx_u32(8));
     start = ptx_mad(k, c->warp, c->blocks, c->block);
     step = ptx_mul(k, c->blocks, ptx_u32(PTXK__DEC_WARPS));
-    u = ptx_for(k, start, ptx_u32(units), step);
+    chunk = ptx_for(k, start, ptx_u32(chunks), step);
     {
         gamma = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, layers));
         gamma = ptx_ld(k, PTX_U64, ptx_at(gamma, (int64_t)offsetof(ptxk_decoder_layer, attention_norm)));
-        octet = ptx_mad(k, u, ptx_u32(32), c->lane);
+        octet = ptx_mad(k, chunk, ptx_u32(32), c->lane);
         inside = ptx_setp(k, PTX_LT, octet, ptx_u32(f->d.hidden / 8));
-        block = ptx_mul(k, u, unit_bytes);
+        chunk_offset = ptx_mul(k, chunk, chunk_bytes);
         for (b = 0; b < f->d.batch; b++) {
             for (n = 0; n < 8; n++) value[n] = ptx_var_new(k, ptx_f32(0));
             ptx_if(k, inside);
-            token = ptxk__dec_info(c, PTXK__TOKEN + 4 * b);
+            token = ptxk__dec_load_control_word(c, PTXK__TOKEN + 4 * b);
             token = ptx_cvt(k, PTX_U64, token);
             at = ptx_mul(k, token, row);
             at = ptx_ptr_add(k, table, at, 1);
-            at = ptx_ptr_add(k, at, block, 1);
-            to = ptxk__dec_at(c, f->x + (uint64_t)b * f->d.hidden * 4);
+            at = ptx_ptr_add(k, at, chunk_offset, 1);
+            to = ptxk__dec_address(c, f->x + (uint64_t)b * f->d.hidden * 4);
             to = ptx_ptr_add(k, to, octet, 32);
             for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
                 if (!(f->d.formats & PTXK_SET(ptxk__blocks[i].id))) continue;
@@ -25341,7 +25432,7 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             sum = ptx_op2(k, PTX_MUL, PTX_RN, x[0], x[0]);
             sum = ptxk_dot(k, 7, x + 1, x + 1, sum);
             sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 4);
-            at = ptxk__dec_at(c, f->squares + (uint64_t)4 * b * tiles);
+            at = ptxk__dec_address(c, f->squares + (uint64_t)4 * b * tiles);
             at = ptx_ptr_add(k, at, octet, 1); /* 4 bytes for 4 lanes */
             p = ptx_and(k, c->lane, ptx_u32(3));
             p = ptx_setp(k, PTX_EQ, p, ptx_u32(0));
@@ -25352,22 +25443,22 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
             for (n = 0; n < 8; n += 4)
                 ptx_ld_vec_if(k, inside, PTX_F32, 4, ptx_with(ptx_at(at, 4 * n), PTX_NC), ptx_f32(0), g + n);
             for (n = 0; n < 8; n++) x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], g[n]);
-            if (f->integers) {
-                record = ptxk__dec_at(c, f->x_integers + (uint64_t)b * f->x_units * f->integers);
-                at = ptx_shr(k, u, ptx_u32(2));
-                record = ptx_ptr_add(k, record, at, f->integers);
-                at = ptx_and(k, u, ptx_u32(3));
+            if (f->integer_bytes) {
+                record = ptxk__dec_address(c, f->x_integers + (uint64_t)b * f->x_units * f->integer_bytes);
+                at = ptx_shr(k, chunk, ptx_u32(2));
+                record = ptx_ptr_add(k, record, at, f->integer_bytes);
+                at = ptx_and(k, chunk, ptx_u32(3));
                 ptxk__store_x(k, f->planes, c->lane, at, record, x);
             }
-            if (f->numbers) {
-                record = ptxk__dec_at(c, f->x_numbers + (uint64_t)b * f->x_units * f->numbers);
-                record = ptx_ptr_add(k, record, u, 1024);
+            if (f->number_bytes) {
+                record = ptxk__dec_address(c, f->x_numbers + (uint64_t)b * f->x_units * f->number_bytes);
+                record = ptx_ptr_add(k, record, chunk, 1024);
                 ptxk__store_x(k, 0, c->lane, ptx_u32(0), record, x);
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-        epoch = ptxk__dec_epoch_x(c, ptx_u32(0), 1);
-        at = ptx_mad(k, u, ptx_u32(256 / PTXK__DEC_TILE), c->lane);
+        epoch = ptxk__dec_epoch_x(c, ptx_u32(0), PTXK__X_LAYER_INPUT);
+        at = ptx_mad(k, chunk, ptx_u32(256 / PTXK__DEC_TILE), c->lane);
         p = ptx_setp(k, PTX_LT, at, ptx_u32(tiles));
         inside = ptx_setp(k, PTX_LT, c->lane, ptx_u32(256 / PTXK__DEC_TILE));
         p = ptx_and(k, p, inside);
@@ -25405,7 +25496,8 @@ static ptx_val ptxk__dec_head_factor(ptxk__dec_state *c, ptx_val row) {
 }
 
 /* Element e of a head at `row` in qkv (f32), normalised. */
-static ptx_val ptxk__dec_normed(ptxk__dec_state *c, ptx_val row, ptx_val e, const ptxk__head_norm *norm) {
+static ptx_val ptxk__dec_load_normed(ptxk__dec_state *c, ptx_val row, ptx_val e,
+                                     const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
     ptx_val at = ptx_ptr_add(k, row, e, 4), x, gamma;
     x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
@@ -25417,14 +25509,14 @@ static ptx_val ptxk__dec_normed(ptxk__dec_state *c, ptx_val row, ptx_val e, cons
 }
 
 /* The same, rotated by the angle of `position` if e is below rope_dims. */
-static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx_val position,
-                                 const ptxk__head_norm *norm) {
+static ptx_val ptxk__dec_load_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx_val position,
+                                      const ptxk__head_norm *norm) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t half = f->d.rope_dims / 2;
     ptx_val x, other, p, first, pair, cosine, sine, table;
     ptx_var out;
-    x = ptxk__dec_normed(c, row, e, norm);
+    x = ptxk__dec_load_normed(c, row, e, norm);
     if (!half) return x;
     out = ptx_var_new(k, x);
     p = ptx_setp(k, PTX_LT, e, ptx_u32(2 * half));
@@ -25441,7 +25533,7 @@ static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx
         other = ptx_xor(k, e, ptx_u32(1));
         pair = ptx_shr(k, e, ptx_u32(1));
     }
-    other = ptxk__dec_normed(c, row, other, norm);
+    other = ptxk__dec_load_normed(c, row, other, norm);
     table = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, frequencies));
     table = ptx_ptr_add(k, table, pair, 8);
     pair = ptx_ld(k, PTX_F64, ptx_with(ptx_at(table, 0), PTX_NC));
@@ -25455,19 +25547,20 @@ static ptx_val ptxk__dec_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e, ptx
     return ptx_get(k, out);
 }
 
-typedef struct ptxk__heads { /* attention: one part of the keys of a sequence's KV head g */
-    ptx_val sequence, g, split, splits, position, length, begin, end;
-    ptx_val q, part, state, factors; /* shared addresses; factors: norm factors of a tile's heads */
+typedef struct ptxk__attention_part { /* attention: one part of the keys of a sequence's KV head */
+    ptx_val sequence, kv_head, split, splits, position, length, begin, end;
+    /* shared addresses; sums, softmax_state: results of each warp; factors: norm factors of a tile's heads */
+    ptx_val q, sums, softmax_state, factors;
     ptx_val k_base, v_base;          /* of this layer, sequence and KV head */
     ptx_val qkv;                     /* of this sequence */
     ptx_val out;                     /* of this sequence */
-    ptx_val first;                   /* first head of this tile, in the group */
-    ptx_val record;
-} ptxk__heads;
+    ptx_val first_head;              /* of this tile, in the group */
+    ptx_val record;                  /* of this part: its result in the workspace */
+} ptxk__attention_part;
 
 /* Loads elements 8 chunk ... 8 chunk + 7 of row `key` as f32; zeros where p does not hold. */
-static void ptxk__dec_row8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p,
-                           ptx_val *x) {
+static void ptxk__dec_load_cache8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_val chunk, ptx_val p,
+                                  ptx_val *x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_type type = (ptx_type)f->d.kv_type;
@@ -25481,49 +25574,49 @@ static void ptxk__dec_row8(ptxk__dec_state *c, ptx_val base, ptx_val key, ptx_va
 }
 
 /* Computes attention of a tile of query heads to keys begin ... end - 1; leaves each warp's result in shared
-   memory: a->part the sums, a->state the maxima and totals. */
-static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
+   memory: the sums at a->sums, the maxima and totals at a->softmax_state. */
+static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__attention_part *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    uint32_t h, e, T = f->tile, d = f->d.head_dim;
-    int partial = f->lanes * 8 != d;
+    uint32_t h, e, T = f->heads_of_tile, d = f->d.head_dim;
+    int partial = f->lanes_of_key * 8 != d;
     ptx_val q[8][8], key[8], value[8], chunk, own, has, inside, i, first, at, x, most, old, shrink, weight,
         total;
-    ptx_var sum[8][8], top[8], all[8];
-    chunk = ptx_and(k, c->lane, ptx_u32(f->lanes - 1));
-    own = ptx_div(k, c->lane, ptx_u32(f->lanes));
+    ptx_var sum[8][8], maxima[8], totals[8];
+    chunk = ptx_and(k, c->lane, ptx_u32(f->lanes_of_key - 1));
+    own = ptx_div(k, c->lane, ptx_u32(f->lanes_of_key));
     has = ptx_setp(k, PTX_LT, chunk, ptx_u32(d / 8));
     at = ptx_ptr_add(k, a->q, chunk, 32);
     for (h = 0; h < T; h++) {
         for (e = 0; e < 8; e += 4)
             ptx_ld_vec_if(k, has, PTX_F32, 4, ptx_at(at, 4 * (h * d + e)), ptx_f32(0), &q[h][e]);
-        top[h] = ptx_var_new(k, ptx_f32(-FLT_MAX));
-        all[h] = ptx_var_new(k, ptx_f32(0));
+        maxima[h] = ptx_var_new(k, ptx_f32(-FLT_MAX));
+        totals[h] = ptx_var_new(k, ptx_f32(0));
         for (e = 0; e < 8; e++) sum[h][e] = ptx_var_new(k, ptx_f32(0));
     }
-    first = ptx_mad(k, c->warp, ptx_u32(f->keys), a->begin);
-    i = ptx_for(k, first, a->end, ptx_u32(PTXK__DEC_WARPS * f->keys));
+    first = ptx_mad(k, c->warp, ptx_u32(f->keys_of_warp), a->begin);
+    i = ptx_for(k, first, a->end, ptx_u32(PTXK__DEC_WARPS * f->keys_of_warp));
     {
         x = ptx_add(k, i, own);
         inside = ptx_setp(k, PTX_LT, x, a->end);
         at = partial ? ptx_and(k, inside, has) : inside;
-        ptxk__dec_row8(c, a->k_base, x, chunk, at, key);
-        ptxk__dec_row8(c, a->v_base, x, chunk, at, value);
+        ptxk__dec_load_cache8(c, a->k_base, x, chunk, at, key);
+        ptxk__dec_load_cache8(c, a->v_base, x, chunk, at, value);
         for (h = 0; h < T; h++) {
             x = ptx_op2(k, PTX_MUL, PTX_RN, q[h][0], key[0]);
             x = ptxk_dot(k, 7, &q[h][1], key + 1, x);
-            x = ptxk_warp_reduce(k, PTX_ADD, x, 1, f->lanes);
+            x = ptxk_warp_reduce(k, PTX_ADD, x, 1, f->lanes_of_key);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             x = ptxk__clamp_infinity(k, x);
             x = ptx_selp(k, x, ptx_f32(-INFINITY), inside);
-            old = ptx_get(k, top[h]);
+            old = ptx_get(k, maxima[h]);
             most = ptx_max(k, old, x);
-            ptx_set(k, top[h], most);
+            ptx_set(k, maxima[h], most);
             shrink = ptxk__score_weight(k, old, most);
             weight = ptxk__score_weight(k, x, most);
-            total = ptx_get(k, all[h]);
+            total = ptx_get(k, totals[h]);
             total = ptx_fma(k, total, shrink, weight);
-            ptx_set(k, all[h], total);
+            ptx_set(k, totals[h], total);
             for (e = 0; e < 8; e++) {
                 x = ptx_get(k, sum[h][e]);
                 x = ptx_op2(k, PTX_MUL, PTX_RN, x, shrink);
@@ -25535,25 +25628,25 @@ static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
     ptx_end(k);
     at = ptx_mad(k, c->warp, ptx_u32(T), ptx_u32(0));
     at = ptx_mul(k, at, ptx_u32(d * 4));
-    at = ptx_ptr_add(k, a->part, at, 1);
+    at = ptx_ptr_add(k, a->sums, at, 1);
     at = ptx_ptr_add(k, at, chunk, 32);
     inside = ptx_setp(k, PTX_EQ, own, ptx_u32(0));
     inside = ptx_and(k, inside, has);
     has = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
     own = ptx_mul(k, c->warp, ptx_u32(T * 8));
-    own = ptx_ptr_add(k, a->state, own, 1);
+    own = ptx_ptr_add(k, a->softmax_state, own, 1);
     for (h = 0; h < T; h++) { /* merges the results of the lanes of different keys */
         ptx_val out[8], pair[2];
-        old = ptx_get(k, top[h]);
-        most = ptxk_warp_reduce(k, PTX_MAX, old, f->lanes, 32);
+        old = ptx_get(k, maxima[h]);
+        most = ptxk_warp_reduce(k, PTX_MAX, old, f->lanes_of_key, 32);
         shrink = ptxk__score_weight(k, old, most);
-        total = ptx_get(k, all[h]);
+        total = ptx_get(k, totals[h]);
         total = ptx_op2(k, PTX_MUL, PTX_RN, total, shrink);
-        total = ptxk_warp_reduce(k, PTX_ADD, total, f->lanes, 32);
+        total = ptxk_warp_reduce(k, PTX_ADD, total, f->lanes_of_key, 32);
         for (e = 0; e < 8; e++) {
             out[e] = ptx_get(k, sum[h][e]);
             out[e] = ptx_op2(k, PTX_MUL, PTX_RN, out[e], shrink);
-            out[e] = ptxk_warp_reduce(k, PTX_ADD, out[e], f->lanes, 32);
+            out[e] = ptxk_warp_reduce(k, PTX_ADD, out[e], f->lanes_of_key, 32);
         }
         pair[0] = most;
         pair[1] = total;
@@ -25567,10 +25660,11 @@ static void ptxk__dec_attend(ptxk__dec_state *c, const ptxk__heads *a) {
 }
 
 /* Merges n partial results of the online softmax: (maximum, total) every state_step, x every `step` bytes. */
-static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val state_step, ptx_val at,
-                           ptx_val step, ptx_val *most_out, ptx_val *total_out, ptx_val *x_out) {
+static void ptxk__dec_merge_softmax(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val state_step,
+                                    ptx_val at, ptx_val step, ptx_val *most_out, ptx_val *total_out,
+                                    ptx_val *x_out) {
     ptx_kernel *k = c->k;
-    ptx_var top = ptx_var_new(k, ptx_f32(-FLT_MAX)), all = ptx_var_new(k, ptx_f32(0)), sum;
+    ptx_var maximum = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0)), sum;
     ptx_val i, s, x, pair[2], old, most, shrink, weight, y;
     sum = ptx_var_new(k, ptx_f32(0));
     i = ptx_for(k, ptx_u32(0), n, ptx_u32(1));
@@ -25580,22 +25674,22 @@ static void ptxk__dec_join(ptxk__dec_state *c, ptx_val n, ptx_val state, ptx_val
     s = ptx_mul(k, i, step);
     s = ptx_ptr_add(k, at, s, 1);
     x = ptx_ld(k, PTX_F32, ptx_at(s, 0));
-    old = ptx_get(k, top);
+    old = ptx_get(k, maximum);
     most = ptx_max(k, old, pair[0]);
-    ptx_set(k, top, most);
+    ptx_set(k, maximum, most);
     shrink = ptxk__score_weight(k, old, most);
     weight = ptxk__score_weight(k, pair[0], most);
-    y = ptx_get(k, all);
+    y = ptx_get(k, total);
     y = ptx_op2(k, PTX_MUL, PTX_RN, y, shrink);
     y = ptx_fma(k, pair[1], weight, y);
-    ptx_set(k, all, y);
+    ptx_set(k, total, y);
     y = ptx_get(k, sum);
     y = ptx_op2(k, PTX_MUL, PTX_RN, y, shrink);
     y = ptx_fma(k, x, weight, y);
     ptx_set(k, sum, y);
     ptx_end(k);
-    *most_out = ptx_get(k, top);
-    *total_out = ptx_get(k, all);
+    *most_out = ptx_get(k, maximum);
+    *total_out = ptx_get(k, total);
     *x_out = ptx_get(k, sum);
 }
 
@@ -25612,21 +25706,21 @@ static ptx_val ptxk__dec_add_sink(ptxk__dec_state *c, ptx_val head, ptx_val most
 }
 
 /* Appends the new row of K and V to the caches, with all workers; visible in the block after a barrier. */
-static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
+static void ptxk__dec_append_to_caches(ptxk__dec_state *c, const ptxk__attention_part *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_type type = (ptx_type)f->d.kv_type;
     uint32_t d = f->d.head_dim, bytes = ptx_type_bytes(type);
     ptx_val e, row, x, at;
     ptxk__head_norm norm;
-    row = ptx_mad(k, a->g, ptx_u32(d), ptx_u32(f->q_rows));
+    row = ptx_mad(k, a->kv_head, ptx_u32(d), ptx_u32(f->q_rows));
     row = ptx_ptr_add(k, a->qkv, row, 4);
     if (f->d.head_norms) { /* computed by every warp */
         norm.gamma = ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, k_norm)), PTX_GLOBAL);
         norm.factor = ptxk__dec_head_factor(c, row);
     }
     e = ptx_for(k, c->tid, ptx_u32(d), ptx_u32(PTXK__DEC_WORKERS));
-    x = ptxk__dec_rotated(c, row, e, a->position, &norm);
+    x = ptxk__dec_load_rotated(c, row, e, a->position, &norm);
     at = ptx_ptr_add(k, a->k_base, a->position, d * bytes);
     at = ptx_ptr_add(k, at, e, bytes);
     ptxk_store_f32(k, type, 1, ptx_at(at, 0), &x);
@@ -25640,7 +25734,8 @@ static void ptxk__dec_append(ptxk__dec_state *c, const ptxk__heads *a) {
 
 /* Stores element i (u32) of the sequence's attention output as input of the next product. With whole_heads a
    full warp has 32 consecutive elements. */
-static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__heads *a, ptx_val i, ptx_val x) {
+static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__attention_part *a, ptx_val i,
+                                      ptx_val x) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptx_val at, group;
@@ -25650,21 +25745,21 @@ static void ptxk__dec_store_attention(ptxk__dec_state *c, const ptxk__heads *a, 
         return;
     }
     group = ptx_shr(k, i, ptx_u32(5));
-    if (f->integers) {
-        at = ptxk__dec_at(c, f->att_integers);
-        at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->integers);
+    if (f->integer_bytes) {
+        at = ptxk__dec_address(c, f->att_integers);
+        at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->integer_bytes);
         ptxk__store_x_group(k, f->planes, c->lane, group, at, x);
     }
-    if (f->numbers) {
-        at = ptxk__dec_at(c, f->att_numbers);
-        at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->numbers);
+    if (f->number_bytes) {
+        at = ptxk__dec_address(c, f->att_numbers);
+        at = ptx_ptr_add(k, at, a->sequence, f->att_units * f->number_bytes);
         ptxk__store_x_group(k, 0, c->lane, group, at, x);
     }
 }
 
 /* Opens a loop of the workers over n elements and returns the thread's element. With whole_heads n is a
    multiple of 32, and warps stay converged. */
-static ptx_val ptxk__dec_elements(ptxk__dec_state *c, uint32_t n) {
+static ptx_val ptxk__dec_for_elements(ptxk__dec_state *c, uint32_t n) {
     ptx_kernel *k = c->k;
     ptx_val i;
     if (!c->f->whole_heads) return ptx_for(k, c->tid, ptx_u32(n), ptx_u32(PTXK__DEC_WORKERS));
@@ -25674,22 +25769,22 @@ static ptx_val ptxk__dec_elements(ptxk__dec_state *c, uint32_t n) {
 }
 
 /* The row in qkv of query head h (u32) of a tile; past the group's heads: of its last head. */
-static ptx_val ptxk__dec_query(ptxk__dec_state *c, const ptxk__heads *a, ptx_val h) {
+static ptx_val ptxk__dec_query_row(ptxk__dec_state *c, const ptxk__attention_part *a, ptx_val h) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    h = ptx_add(k, h, a->first);
+    h = ptx_add(k, h, a->first_head);
     h = ptx_min(k, h, ptx_u32(f->group - 1));
-    h = ptx_mad(k, a->g, ptx_u32(f->group), h);
+    h = ptx_mad(k, a->kv_head, ptx_u32(f->group), h);
     return ptx_ptr_add(k, a->qkv, h, 4 * f->d.head_dim);
 }
 
 /* Computes the norm factors of a tile's query heads, a warp for each. */
-static void ptxk__dec_factors(ptxk__dec_state *c, const ptxk__heads *a) {
+static void ptxk__dec_store_head_factors(ptxk__dec_state *c, const ptxk__attention_part *a) {
     ptx_kernel *k = c->k;
     ptx_val p, x, at;
-    p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(c->f->tile));
+    p = ptx_setp(k, PTX_LT, c->warp, ptx_u32(c->f->heads_of_tile));
     ptx_if(k, p);
-    at = ptxk__dec_query(c, a, c->warp);
+    at = ptxk__dec_query_row(c, a, c->warp);
     x = ptxk__dec_head_factor(c, at);
     at = ptx_ptr_add(k, a->factors, c->warp, 4);
     p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
@@ -25700,35 +25795,35 @@ static void ptxk__dec_factors(ptxk__dec_state *c, const ptxk__heads *a) {
 }
 
 /* Runs one part: all query heads of the KV head, a tile of them at a time. */
-static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
+static void ptxk__dec_run_attention_part(ptxk__dec_state *c, ptxk__attention_part *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    uint32_t d = f->d.head_dim, T = f->tile;
-    ptx_val p, i, e, h, row, x, y, at, most, total, alone, state, n, head, here, tile;
+    uint32_t d = f->d.head_dim, T = f->heads_of_tile;
+    ptx_val p, i, e, h, row, x, y, at, most, total, is_only_part, state, n, head, record_state, tile;
     ptxk__head_norm norm;
-    alone = ptx_setp(k, PTX_EQ, a->splits, ptx_u32(1));
+    is_only_part = ptx_setp(k, PTX_EQ, a->splits, ptx_u32(1));
     p = ptx_setp(k, PTX_EQ, a->end, a->length);
     e = ptx_setp(k, PTX_GT, a->length, ptx_u32(0));
     p = ptx_and(k, p, e);
     p = ptx_uniform(k, p);
     ptx_if(k, p);
-    ptxk__dec_append(c, a);
+    ptxk__dec_append_to_caches(c, a);
     ptx_end(k);
-    tile = ptx_for(k, ptx_u32(0), ptx_u32(f->tiles_of_heads), ptx_u32(1));
+    tile = ptx_for(k, ptx_u32(0), ptx_u32(f->head_tiles), ptx_u32(1));
     {
-        a->first = ptx_mul(k, tile, ptx_u32(T));
-        if (f->d.head_norms) ptxk__dec_factors(c, a);
+        a->first_head = ptx_mul(k, tile, ptx_u32(T));
+        if (f->d.head_norms) ptxk__dec_store_head_factors(c, a);
         i = ptx_for(k, c->tid, ptx_u32(T * d), ptx_u32(PTXK__DEC_WORKERS));
         h = ptx_div(k, i, ptx_u32(d));
         e = ptx_rem(k, i, ptx_u32(d));
-        row = ptxk__dec_query(c, a, h);
+        row = ptxk__dec_query_row(c, a, h);
         if (f->d.head_norms) {
             norm.gamma =
                 ptx_ptr(ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, q_norm)), PTX_GLOBAL);
             at = ptx_ptr_add(k, a->factors, h, 4);
             norm.factor = ptx_ld(k, PTX_F32, ptx_at(at, 0));
         }
-        x = ptxk__dec_rotated(c, row, e, a->position, &norm);
+        x = ptxk__dec_load_rotated(c, row, e, a->position, &norm);
         if (!ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
         at = ptx_ptr_add(k, a->q, i, 4);
         ptx_st(k, PTX_F32, ptx_at(at, 0), x);
@@ -25736,20 +25831,20 @@ static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
         ptxk__dec_worker_barrier(c);
         ptxk__dec_attend(c, a);
         ptxk__dec_worker_barrier(c);
-        i = ptxk__dec_elements(c, T * d);
+        i = ptxk__dec_for_elements(c, T * d);
         {
             h = ptx_div(k, i, ptx_u32(d));
             e = ptx_rem(k, i, ptx_u32(d));
-            state = ptx_ptr_add(k, a->state, h, 8);
-            at = ptx_ptr_add(k, a->part, i, 4);
+            state = ptx_ptr_add(k, a->softmax_state, h, 8);
+            at = ptx_ptr_add(k, a->sums, i, 4);
             n = ptx_mov(k, ptx_u32(PTXK__DEC_WARPS));
-            ptxk__dec_join(c, n, state, ptx_u32(T * 8), at, ptx_u32(T * d * 4), &most, &total, &x);
-            h = ptx_add(k, h, a->first);
+            ptxk__dec_merge_softmax(c, n, state, ptx_u32(T * 8), at, ptx_u32(T * d * 4), &most, &total, &x);
+            h = ptx_add(k, h, a->first_head);
             p = ptx_setp(k, PTX_LT, h, ptx_u32(f->group));
             if (f->whole_heads) p = ptx_warp_uniform(k, p);
             ptx_if(k, p);
-            ptx_if(k, alone);
-            head = ptx_mad(k, a->g, ptx_u32(f->group), h);
+            ptx_if(k, is_only_part);
+            head = ptx_mad(k, a->kv_head, ptx_u32(f->group), h);
             y = f->d.sinks ? ptxk__dec_add_sink(c, head, most, total) : total;
             y = ptxk_rcp_or_zero(k, y);
             y = ptx_op2(k, PTX_MUL, PTX_RN, x, y);
@@ -25758,7 +25853,7 @@ static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
             ptx_else(k);
             at = ptx_ptr_add(k, a->record, h, 4 * d);
             at = ptx_ptr_add(k, at, e, 4);
-            here = ptx_ptr_add(k, a->record, h, 8);
+            record_state = ptx_ptr_add(k, a->record, h, 8);
             ptx_st(k, PTX_F32, ptx_at(at, 8 * f->group), x);
             p = ptx_setp(k, PTX_EQ, e, ptx_u32(0));
             ptx_if(k, p);
@@ -25766,7 +25861,7 @@ static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
                 ptx_val pair[2];
                 pair[0] = most;
                 pair[1] = total;
-                ptx_st_vec(k, PTX_F32, 2, ptx_at(here, 0), pair);
+                ptx_st_vec(k, PTX_F32, 2, ptx_at(record_state, 0), pair);
             }
             ptx_end(k);
             ptx_end(k);
@@ -25779,89 +25874,90 @@ static void ptxk__dec_attention_part(ptxk__dec_state *c, ptxk__heads *a) {
 }
 
 /* The block whose part of a KV head arrives last merges all parts and announces the head. */
-static void ptxk__dec_join_parts(ptxk__dec_state *c, const ptxk__heads *a) {
+static void ptxk__dec_merge_parts(ptxk__dec_state *c, const ptxk__attention_part *a) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t d = f->d.head_dim;
     ptx_val p, q, at, x, last, i, h, e, base, state, most, total, flag, exchange;
-    ptx_var was;
-    exchange = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + 132), 1);
+    ptx_var arrived;
+    exchange = ptx_ptr_add(k, c->shared, ptx_u32(f->info_at + PTXK__INFO_ARRIVED), 1);
     q = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
     last = ptx_sub(k, a->splits, ptx_u32(1));
     p = ptx_setp(k, PTX_GT, a->splits, ptx_u32(1));
     p = ptx_uniform(k, p);
-    was = ptx_var_new(k, ptx_u32(0));
-    ptx_set(k, was, last);
+    arrived = ptx_var_new(k, ptx_u32(0));
+    ptx_set(k, arrived, last);
     ptx_if(k, p);
     {
         ptx_if(k, q);
-        at = ptx_mad(k, a->sequence, ptx_u32(f->d.kv_heads), a->g);
+        at = ptx_mad(k, a->sequence, ptx_u32(f->d.kv_heads), a->kv_head);
         at = ptx_ptr_add(k, c->workspace, at, 4);
-        x = ptx_atom(k, PTX_ATOM_INC, ptx_with(ptx_at(at, f->arrive_att), PTX_ACQ_REL | PTX_GPU), last);
+        x = ptx_atom(k, PTX_ATOM_INC, ptx_with(ptx_at(at, f->arrivals_att), PTX_ACQ_REL | PTX_GPU), last);
         ptx_st(k, PTX_U32, ptx_at(exchange, 0), x);
         ptx_end(k);
         ptxk__dec_worker_barrier(c);
         x = ptx_ld(k, PTX_U32, ptx_at(exchange, 0));
         x = ptx_uniform(k, x);
-        ptx_set(k, was, x);
+        ptx_set(k, arrived, x);
         i = ptx_setp(k, PTX_EQ, x, last);
         ptx_if(k, i);
         base = ptx_mul(k, a->split, ptx_u32(f->att_record));
         base = ptx_cvt(k, PTX_U64, base);
         base = ptx_sub(k, a->record, base);
         base = ptx_ptr(base, PTX_GLOBAL);
-        i = ptxk__dec_elements(c, f->group * d);
+        i = ptxk__dec_for_elements(c, f->group * d);
         h = ptx_div(k, i, ptx_u32(d));
         state = ptx_ptr_add(k, base, h, 8);
         at = ptx_ptr_add(k, base, i, 4);
         at = ptx_ptr_add(k, at, ptx_u32(8 * f->group), 1);
-        ptxk__dec_join(c, a->splits, state, ptx_u32(f->att_record), at, ptx_u32(f->att_record), &most, &total,
-                       &x);
+        ptxk__dec_merge_softmax(c, a->splits, state, ptx_u32(f->att_record), at, ptx_u32(f->att_record),
+                                &most, &total, &x);
         if (f->d.sinks) {
-            h = ptx_mad(k, a->g, ptx_u32(f->group), h);
+            h = ptx_mad(k, a->kv_head, ptx_u32(f->group), h);
             total = ptxk__dec_add_sink(c, h, most, total);
         }
         total = ptxk_rcp_or_zero(k, total);
         x = ptx_op2(k, PTX_MUL, PTX_RN, x, total);
-        e = ptx_mad(k, a->g, ptx_u32(f->group * d), i);
+        e = ptx_mad(k, a->kv_head, ptx_u32(f->group * d), i);
         ptxk__dec_store_attention(c, a, e, x);
         ptx_end(k);
         ptxk__dec_worker_barrier(c);
         ptx_end(k);
     }
     ptx_end(k);
-    x = ptx_get(k, was);
+    x = ptx_get(k, arrived);
     x = ptx_setp(k, PTX_EQ, x, last);
     q = ptx_and(k, q, x);
-    flag = ptx_ptr_add(k, c->workspace, a->g, 4);
+    flag = ptx_ptr_add(k, c->workspace, a->kv_head, 4);
     ptx_guard(k, q);
     ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(flag, f->flags_att), PTX_RELEASE | PTX_GPU), ptx_u32(1));
 }
 
-static void ptxk__dec_attention(ptxk__dec_state *c) {
+static void ptxk__dec_run_attention(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     uint32_t heads = f->d.batch * f->d.kv_heads, d = f->d.head_dim, i;
-    uint32_t tq = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE), tk = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
+    uint32_t q_tiles = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE),
+             kv_tiles = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
     uint32_t bytes = ptxk__kv_bytes(f->d.kv_type);
-    ptxk__heads a;
+    ptxk__attention_part a;
     ptxk__wait w;
-    ptx_val most, items, item, x, y, p, at, chunk, seen;
-    most = ptx_div(k, c->blocks, ptx_u32(heads));
-    most = ptx_max(k, most, ptx_u32(1));
-    most = ptx_min(k, most, ptx_u32(PTXK__DEC_SPLITS));
-    items = ptx_mul(k, most, ptx_u32(heads));
+    ptx_val max_splits, items, item, x, y, p, at, part_keys, visible;
+    max_splits = ptx_div(k, c->blocks, ptx_u32(heads));
+    max_splits = ptx_max(k, max_splits, ptx_u32(1));
+    max_splits = ptx_min(k, max_splits, ptx_u32(PTXK__DEC_SPLITS));
+    items = ptx_mul(k, max_splits, ptx_u32(heads));
     a.q = c->shared;
-    a.part = ptx_ptr_add(k, c->shared, ptx_u32(f->tile * d * 4), 1);
-    a.state = ptx_ptr_add(k, c->shared, ptx_u32((1 + PTXK__DEC_WARPS) * f->tile * d * 4), 1);
-    a.factors = ptx_ptr_add(k, a.state, ptx_u32(PTXK__DEC_WARPS * f->tile * 8), 1);
+    a.sums = ptx_ptr_add(k, c->shared, ptx_u32(f->heads_of_tile * d * 4), 1);
+    a.softmax_state = ptx_ptr_add(k, c->shared, ptx_u32((1 + PTXK__DEC_WARPS) * f->heads_of_tile * d * 4), 1);
+    a.factors = ptx_ptr_add(k, a.softmax_state, ptx_u32(PTXK__DEC_WARPS * f->heads_of_tile * 8), 1);
     item = ptx_for(k, c->block, items, c->blocks);
     {
-        a.split = ptx_rem(k, item, most);
-        x = ptx_div(k, item, most);
-        a.g = ptx_rem(k, x, ptx_u32(f->d.kv_heads));
+        a.split = ptx_rem(k, item, max_splits);
+        x = ptx_div(k, item, max_splits);
+        a.kv_head = ptx_rem(k, x, ptx_u32(f->d.kv_heads));
         a.sequence = ptx_div(k, x, ptx_u32(f->d.kv_heads));
-        y = ptxk__dec_info(c, PTXK__ACTIVE);
+        y = ptxk__dec_load_control_word(c, PTXK__ACTIVE);
         y = ptx_shr(k, y, a.sequence);
         y = ptx_and(k, y, ptx_u32(1));
         p = ptx_setp(k, PTX_NE, y, ptx_u32(0));
@@ -25870,47 +25966,47 @@ static void ptxk__dec_attention(ptxk__dec_state *c) {
         a.position = ptx_uniform(k, a.position);
         y = ptx_add(k, a.position, ptx_u32(1));
         a.length = ptx_selp(k, y, ptx_u32(0), p);
-        seen = a.length;
+        visible = a.length;
         if (f->d.window) {
             x = ptx_ld(k, PTX_U32,
-                       ptx_at(c->shared, (int64_t)(f->info_at + PTXK__DEC_LAYER_AT
+                       ptx_at(c->shared, (int64_t)(f->info_at + PTXK__INFO_LAYER
                                                    + offsetof(ptxk_decoder_layer, sees_all))));
             p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
             x = ptx_selp(k, ptx_u32(0xffffffffu), ptx_u32(f->d.window), p);
-            seen = ptx_min(k, seen, x);
-            seen = ptx_uniform(k, seen);
+            visible = ptx_min(k, visible, x);
+            visible = ptx_uniform(k, visible);
         }
-        chunk = ptxk_div_up(k, seen, most);
-        chunk = ptx_max(k, chunk, ptx_u32(PTXK__DEC_KEYS));
-        a.splits = ptxk_div_up(k, seen, chunk);
+        part_keys = ptxk_div_up(k, visible, max_splits);
+        part_keys = ptx_max(k, part_keys, ptx_u32(PTXK__DEC_MIN_KEYS));
+        a.splits = ptxk_div_up(k, visible, part_keys);
         a.splits = ptx_max(k, a.splits, ptx_u32(1));
         p = ptx_setp(k, PTX_LT, a.split, a.splits);
         ptx_if(k, p);
-        a.begin = ptx_mul(k, a.split, chunk);
+        a.begin = ptx_mul(k, a.split, part_keys);
         if (f->d.window) {
-            seen = ptx_sub(k, a.length, seen);
-            a.begin = ptx_add(k, a.begin, seen);
+            visible = ptx_sub(k, a.length, visible);
+            a.begin = ptx_add(k, a.begin, visible);
         }
-        a.end = ptx_add(k, a.begin, chunk);
+        a.end = ptx_add(k, a.begin, part_keys);
         a.end = ptx_min(k, a.end, a.length);
 
         w.ranges = 3;
         w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_qkv), 1);
         w.target = ptxk__dec_epoch(c);
-        w.step = ptx_mov(k, ptx_u32(5));
+        w.step = ptx_mov(k, ptx_u32(PTXK__STEP_ATTENTION));
         for (i = 0; i < 3; i++) {
             uint32_t rows = i ? d : f->group * d;
-            x = ptx_mul(k, a.g, ptx_u32(rows));
+            x = ptx_mul(k, a.kv_head, ptx_u32(rows));
             y = ptx_add(k, x, ptx_u32(rows - 1));
             x = ptx_div(k, x, ptx_u32(PTXK__DEC_TILE));
             y = ptx_div(k, y, ptx_u32(PTXK__DEC_TILE));
             y = ptx_sub(k, y, x);
             w.count[i] = ptx_add(k, y, ptx_u32(1));
-            w.first[i] = i ? ptx_add(k, x, ptx_u32(i == 1 ? tq : tq + tk)) : x;
+            w.first[i] = i ? ptx_add(k, x, ptx_u32(i == 1 ? q_tiles : q_tiles + kv_tiles)) : x;
         }
         ptxk__dec_wait(c, &w);
 
-        x = ptx_mad(k, a.sequence, ptx_u32(f->d.kv_heads), a.g);
+        x = ptx_mad(k, a.sequence, ptx_u32(f->d.kv_heads), a.kv_head);
         y = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
         y = ptx_mul_wide(k, x, y);
         a.k_base = ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, k_cache));
@@ -25918,14 +26014,14 @@ static void ptxk__dec_attention(ptxk__dec_state *c) {
         a.v_base = ptxk__dec_layer_address(c, offsetof(ptxk_decoder_layer, v_cache));
         a.v_base = ptx_ptr_add(k, ptx_ptr(a.v_base, PTX_GLOBAL), y, d * bytes);
         x = ptx_mad(k, x, ptx_u32(PTXK__DEC_SPLITS), a.split);
-        a.record = ptxk__dec_at(c, f->att_parts);
+        a.record = ptxk__dec_address(c, f->att_parts);
         a.record = ptx_ptr_add(k, a.record, x, f->att_record);
-        a.qkv = ptxk__dec_at(c, f->qkv);
+        a.qkv = ptxk__dec_address(c, f->qkv);
         a.qkv = ptx_ptr_add(k, a.qkv, a.sequence, 4 * f->qkv_rows);
-        a.out = ptxk__dec_at(c, f->att);
+        a.out = ptxk__dec_address(c, f->att);
         a.out = ptx_ptr_add(k, a.out, a.sequence, 4 * f->q_rows);
-        ptxk__dec_attention_part(c, &a);
-        ptxk__dec_join_parts(c, &a);
+        ptxk__dec_run_attention_part(c, &a);
+        ptxk__dec_merge_parts(c, &a);
         ptx_end(k);
     }
     ptx_end(k);
@@ -25933,13 +26029,13 @@ static void ptxk__dec_attention(ptxk__dec_state *c) {
 
 /* -- decoder: the leader -- */
 
-/* Chooses the token from each sequence's logits, into shared memory at info + 160. */
+/* Chooses the token from each sequence's logits, into shared memory at PTXK__INFO_TOKENS. */
 static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__logits l;
     ptxk__sampling w;
-    ptx_val b, at, x, p, there;
+    ptx_val b, at, x, p, position;
     ptx_var token;
     l.type = PTX_F32;
     l.threads = PTXK__DEC_WORKERS;
@@ -25954,8 +26050,8 @@ static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
     b = ptx_for(k, ptx_u32(0), ptx_u32(f->d.batch), ptx_u32(1));
     {
         at = ptx_ptr_add(k, c->workspace, b, 8);
-        x = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__BEST));
-        x = ptxk__sample_token(k, x);
+        x = ptx_ld(k, PTX_U64, ptx_at(at, PTXK__LARGEST_KEY));
+        x = ptxk__key_token(k, x);
         x = ptx_uniform(k, x);
         token = ptx_var_new(k, x);
         p = ptx_setp(k, PTX_GT, w.temperature, ptx_f32(0));
@@ -25963,11 +26059,11 @@ static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
         at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, logits));
         l.at = ptx_ptr_add(k, at, b, 4 * f->d.vocab);
         at = ptx_ptr_add(k, c->shared, b, 4);
-        there = ptx_ld(k, PTX_U32, ptx_at(at, f->info_at + PTXK__LENGTH));
-        there = ptx_cvt(k, PTX_U64, there);
+        position = ptx_ld(k, PTX_U32, ptx_at(at, f->info_at + PTXK__LENGTH));
+        position = ptx_cvt(k, PTX_U64, position);
         x = ptx_cvt(k, PTX_U64, b);
         x = ptx_shl(k, x, ptx_u32(32));
-        w.counter = ptx_or(k, x, there);
+        w.counter = ptx_or(k, x, position);
         x = ptxk__sample_row(k, &l, &w);
         ptx_set(k, token, x);
         ptx_end(k);
@@ -25975,12 +26071,12 @@ static void ptxk__dec_choose_tokens(ptxk__dec_state *c) {
         at = ptx_ptr_add(k, c->shared, b, 4);
         p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 160), x);
+        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + PTXK__INFO_TOKENS), x);
     }
     ptx_end(k);
 }
 
-static void ptxk__dec_word(ptxk__dec_state *c, uint32_t word, ptx_val x) {
+static void ptxk__dec_store_control_word(ptxk__dec_state *c, uint32_t word, ptx_val x) {
     ptx_st(c->k, PTX_U32, ptx_at(c->workspace, word), x);
 }
 
@@ -26009,7 +26105,7 @@ static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
     stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
     most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
     for (b = c->f->d.batch; b--;) { /* backwards: the first sequence's first cause is set last */
-        uint32_t none = 65536 - 256 * b;
+        uint32_t sequence_key = 65536 - 256 * b;
         at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
         length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * b));
         at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, positions));
@@ -26023,17 +26119,17 @@ static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
         x = ptx_ld(k, PTX_U32, ptx_at(at, 0));
         p = ptx_setp(k, PTX_GE, x, ptx_u32(c->f->d.vocab));
         ptx_guard(k, p);
-        ptx_set(k, key, ptx_u32(none - PTXK__STEP_TOKEN));
+        ptx_set(k, key, ptx_u32(sequence_key - PTXK__STEP_PROMPT_TOKEN));
         ptx_end(k);
         x = ptx_sub(k, most, length);
         p = ptx_setp(k, PTX_GT, position, x);
         x = ptx_setp(k, PTX_GT, length, most);
         p = ptx_or(k, p, x);
         ptx_guard(k, p);
-        ptx_set(k, key, ptx_u32(none - PTXK__STEP_ROOM));
+        ptx_set(k, key, ptx_u32(sequence_key - PTXK__STEP_PROMPT_ROOM));
         p = ptx_setp(k, PTX_GT, length, stride);
         ptx_guard(k, p);
-        ptx_set(k, key, ptx_u32(none - PTXK__STEP_LENGTH));
+        ptx_set(k, key, ptx_u32(sequence_key - PTXK__STEP_PROMPT_LENGTH));
     }
     x = ptx_get(k, key);
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
@@ -26041,21 +26137,20 @@ static void ptxk__dec_check_prompts(ptxk__dec_state *c) {
     ptx_red(k, PTX_ATOM_MAX, ptx_with(ptx_at(c->workspace, PTXK__REFUSED), PTX_RELAXED | PTX_GPU), x);
 }
 
-/* The inputs of the leader's decision, in its first thread. first: at the start, when nothing has been
-   fed. */
+/* The inputs of the leader's decision, in its first thread. at_start: when nothing has been fed. */
 typedef struct ptxk__decision {
-    int first;
-    ptx_val state, prompt, stride, n, most, round, active;
-    ptx_val fed;               /* index in the prompts of the token that is fed next */
-    ptx_var still, need, over; /* PTXK__ACTIVE, PTXK__NEED, PTXK__OVER of the decision */
+    int at_start;
+    ptx_val state, prompt, stride, n, max_seq, round, active;
+    ptx_val fed;                               /* index in the prompts of the token that is fed next */
+    ptx_var next_active, needs_logits, status; /* PTXK__ACTIVE, _NEEDS_LOGITS, _STATUS of the decision */
 } ptxk__decision;
 
 /* The state of a sequence, and what may be fed to it next. */
 typedef struct ptxk__sequence {
     uint32_t b;
-    ptx_val bit, prompt_length, length, written, token;
-    ptx_val forced;      /* the token is from the prompt */
-    ptx_var next, count; /* the next token; tokens written */
+    ptx_val active, prompt_length, length, written, token;
+    ptx_val from_prompt;         /* the token is from the prompt */
+    ptx_var next, written_after; /* the next token; tokens written with the last one */
 } ptxk__sequence;
 
 /* Writes the chosen token for the host, then with st.release the count that publishes it. */
@@ -26071,7 +26166,7 @@ static void ptxk__dec_write_token(ptxk__dec_state *c, const ptxk__decision *d, c
     tokens = ptx_ptr_add(k, tokens, x, 4);
     ptx_st(k, PTX_U32, ptx_with(ptx_at(tokens, 0), PTX_RELAXED | PTX_SYS), token);
     x = ptx_add(k, s->written, ptx_u32(1));
-    ptx_set(k, s->count, x);
+    ptx_set(k, s->written_after, x);
     ptx_st(k, PTX_U32,
            ptx_with(ptx_at(d->state, (int64_t)offsetof(ptxk_decoder_state, written) + 4 * s->b),
                     PTX_RELEASE | PTX_SYS),
@@ -26084,34 +26179,35 @@ static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, pt
     ptx_val at, x, token;
     at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt_lengths));
     s->prompt_length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * s->b));
-    if (d->first) {
+    if (d->at_start) {
         at = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, positions));
         s->length = ptx_ld(k, PTX_U32, ptx_at(at, 4 * s->b));
         s->written = ptx_mov(k, ptx_u32(0));
     } else {
-        s->length = ptxk__dec_info(c, PTXK__LENGTH + 4 * s->b);
-        s->written = ptxk__dec_info(c, PTXK__WRITTEN + 4 * s->b);
+        s->length = ptxk__dec_load_control_word(c, PTXK__LENGTH + 4 * s->b);
+        s->written = ptxk__dec_load_control_word(c, PTXK__WRITTEN + 4 * s->b);
     }
-    s->count = ptx_var_new(k, s->written);
-    s->bit = ptx_and(k, d->active, ptx_u32(1u << s->b));
-    s->bit = ptx_setp(k, PTX_NE, s->bit, ptx_u32(0));
-    if (!d->first) {
+    s->written_after = ptx_var_new(k, s->written);
+    s->active = ptx_and(k, d->active, ptx_u32(1u << s->b));
+    s->active = ptx_setp(k, PTX_NE, s->active, ptx_u32(0));
+    if (!d->at_start) {
         x = ptx_add(k, s->length, ptx_u32(1));
-        s->length = ptx_selp(k, x, s->length, s->bit);
+        s->length = ptx_selp(k, x, s->length, s->active);
     }
-    s->forced = ptx_setp(k, PTX_LT, d->fed, s->prompt_length);
+    s->from_prompt = ptx_setp(k, PTX_LT, d->fed, s->prompt_length);
     s->next = ptx_var_new(k, ptx_u32(0));
     x = ptx_add(k, d->fed, ptx_u32(0));
     at = ptx_mad(k, d->stride, ptx_u32(s->b), x);
     at = ptx_ptr_add(k, d->prompt, at, 4);
-    ptx_if(k, s->forced);
+    ptx_if(k, s->from_prompt);
     x = ptx_ld(k, PTX_U32, ptx_at(at, 0));
     ptx_set(k, s->next, x);
-    if (!d->first) {
+    if (!d->at_start) {
         ptx_else(k);
-        token = ptx_ld_if(k, s->bit, PTX_U32, ptx_at(c->shared, c->f->info_at + 160 + 4 * s->b), ptx_u32(0));
+        token = ptx_ld_if(k, s->active, PTX_U32,
+                          ptx_at(c->shared, c->f->info_at + PTXK__INFO_TOKENS + 4 * s->b), ptx_u32(0));
         ptx_set(k, s->next, token);
-        ptx_if(k, s->bit);
+        ptx_if(k, s->active);
         ptxk__dec_write_token(c, d, s, token);
         ptx_end(k);
     }
@@ -26123,26 +26219,26 @@ static void ptxk__dec_next_token(ptxk__dec_state *c, const ptxk__decision *d, pt
 }
 
 /* Whether a sequence continues: fewer than n tokens were written, the last was no end token, there is a token
-   to feed, and room for it. If only the room is missing, stores PTXK__FULL. */
+   to feed, and room for it. If only the room is missing, stores PTXK__CACHE_FULL. */
 static ptx_val ptxk__dec_sequence_continues(ptxk__dec_state *c, const ptxk__decision *d, ptxk__sequence *s) {
     ptx_kernel *k = c->k;
     ptx_val x, y, p, q;
-    x = ptx_get(k, s->count);
+    x = ptx_get(k, s->written_after);
     p = ptx_setp(k, PTX_LT, x, d->n);
     s->token = ptx_get(k, s->next);
     y = ptxk__dec_is_end_token(c, s->token);
     y = ptx_not(k, y);
-    y = ptx_or(k, y, s->forced);
+    y = ptx_or(k, y, s->from_prompt);
     p = ptx_and(k, p, y);
-    p = ptx_and(k, p, s->bit);
-    if (d->first) {
+    p = ptx_and(k, p, s->active);
+    if (d->at_start) {
         y = ptx_setp(k, PTX_GT, s->prompt_length, ptx_u32(0));
         p = ptx_and(k, p, y);
     }
-    q = ptx_setp(k, PTX_GE, s->length, d->most);
+    q = ptx_setp(k, PTX_GE, s->length, d->max_seq);
     q = ptx_and(k, q, p);
     ptx_guard(k, q);
-    ptxk__dec_word(c, PTXK__FULL, ptx_u32(PTXK_DECODER_FULL));
+    ptxk__dec_store_control_word(c, PTXK__CACHE_FULL, ptx_u32(PTXK_DECODER_FULL));
     q = ptx_not(k, q);
     return ptx_and(k, p, q);
 }
@@ -26155,25 +26251,25 @@ static void ptxk__dec_write_sequence(ptxk__dec_state *c, const ptxk__decision *d
     s.b = b;
     ptxk__dec_next_token(c, d, &s);
     p = ptxk__dec_sequence_continues(c, d, &s);
-    x = ptx_get(k, d->still);
+    x = ptx_get(k, d->next_active);
     y = ptx_or(k, x, ptx_u32(1u << b));
     x = ptx_selp(k, y, x, p);
-    ptx_set(k, d->still, x);
+    ptx_set(k, d->next_active, x);
     y = ptx_add(k, d->fed, ptx_u32(1)); /* logits are needed from the last prompt token on */
     q = ptx_setp(k, PTX_GE, y, s.prompt_length);
     q = ptx_and(k, q, p);
     ptx_guard(k, q);
-    ptx_set(k, d->need, ptx_u32(1));
+    ptx_set(k, d->needs_logits, ptx_u32(1));
     x = ptx_selp(k, s.token, ptx_u32(0), p);
-    ptxk__dec_word(c, PTXK__TOKEN + 4 * b, x);
-    ptxk__dec_word(c, PTXK__LENGTH + 4 * b, s.length);
-    x = ptx_get(k, s.count);
-    ptxk__dec_word(c, PTXK__WRITTEN + 4 * b, x);
-    ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__BEST + 8 * b), ptx_u64(0));
+    ptxk__dec_store_control_word(c, PTXK__TOKEN + 4 * b, x);
+    ptxk__dec_store_control_word(c, PTXK__LENGTH + 4 * b, s.length);
+    x = ptx_get(k, s.written_after);
+    ptxk__dec_store_control_word(c, PTXK__WRITTEN + 4 * b, x);
+    ptx_st(k, PTX_U64, ptx_at(c->workspace, PTXK__LARGEST_KEY + 8 * b), ptx_u64(0));
 }
 
-/* Sets d->over to the final status: by the stop flag, because no sequence continues, or because a prompt does
-   not fit, which takes precedence. Returns the set of the sequences that continue. */
+/* Sets d->status to the final status: by the stop flag, because no sequence continues, or because a prompt
+   does not fit, which takes precedence. Returns the set of the sequences that continue. */
 static ptx_val ptxk__dec_final_status(ptxk__dec_state *c, const ptxk__decision *d) {
     ptx_kernel *k = c->k;
     ptx_val at, x, y, p;
@@ -26182,18 +26278,18 @@ static ptx_val ptxk__dec_final_status(ptxk__dec_state *c, const ptxk__decision *
     x = ptx_ld_if(k, p, PTX_U32, ptx_with(ptx_at(at, 0), PTX_ACQUIRE | PTX_SYS), ptx_u32(0));
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
     ptx_guard(k, p);
-    ptx_set(k, d->over, ptx_u32(PTXK_DECODER_STOPPED));
-    x = ptx_get(k, d->still);
+    ptx_set(k, d->status, ptx_u32(PTXK_DECODER_STOPPED));
+    x = ptx_get(k, d->next_active);
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-    y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__FULL));
+    y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__CACHE_FULL));
     y = ptx_max(k, y, ptx_u32(PTXK_DECODER_DONE));
     ptx_guard(k, p);
-    ptx_set(k, d->over, y);
-    if (!d->first) return x;
+    ptx_set(k, d->status, y);
+    if (!d->at_start) return x;
     y = ptx_ld(k, PTX_U32, ptx_at(c->workspace, PTXK__REFUSED));
     p = ptx_setp(k, PTX_NE, y, ptx_u32(0));
     ptx_if(k, p);
-    ptx_set(k, d->over, ptx_u32(PTXK_DECODER_REFUSED));
+    ptx_set(k, d->status, ptx_u32(PTXK_DECODER_REFUSED));
     y = ptx_sub(k, ptx_u32(65536), y);
     at = ptx_and(k, y, ptx_u32(255));
     ptxk__state_put(k, d->state, offsetof(ptxk_decoder_state, step), at);
@@ -26204,65 +26300,65 @@ static ptx_val ptxk__dec_final_status(ptxk__dec_state *c, const ptxk__decision *
 }
 
 /* One thread decides, from the chosen tokens, which sequences continue, what is fed next, and whether the run
-   is over. Writes GO after everything else, and the state's status last. */
-static void ptxk__dec_decide(ptxk__dec_state *c, int first) {
+   is over. Writes the number of decisions after everything else, and the state's status last. */
+static void ptxk__dec_decide(ptxk__dec_state *c, int at_start) {
     ptx_kernel *k = c->k;
     ptxk__decision d;
-    ptx_val x, p, go;
+    ptx_val x, p, decisions;
     uint32_t b;
-    d.first = first;
+    d.at_start = at_start;
     d.state = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, state));
     d.prompt = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, prompt));
     d.stride = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, prompt_stride));
     d.n = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, n));
-    d.most = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
-    d.round = first ? ptx_mov(k, ptx_u32(0)) : ptx_get(k, c->round);
-    d.fed = first ? d.round : ptx_add(k, d.round, ptx_u32(1));
-    d.active = first ? ptx_mov(k, ptx_u32(15)) : ptxk__dec_info(c, PTXK__ACTIVE);
-    d.still = ptx_var_new(k, ptx_u32(0));
-    d.need = ptx_var_new(k, ptx_u32(0));
-    d.over = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
+    d.max_seq = ptxk__arg_u32(k, c->args, offsetof(ptxk_decoder_args, max_seq));
+    d.round = at_start ? ptx_mov(k, ptx_u32(0)) : ptx_get(k, c->round);
+    d.fed = at_start ? d.round : ptx_add(k, d.round, ptx_u32(1));
+    d.active = at_start ? ptx_mov(k, ptx_u32(15)) : ptxk__dec_load_control_word(c, PTXK__ACTIVE);
+    d.next_active = ptx_var_new(k, ptx_u32(0));
+    d.needs_logits = ptx_var_new(k, ptx_u32(0));
+    d.status = ptx_var_new(k, ptx_u32(PTXK_DECODER_RUNS));
     for (b = 0; b < c->f->d.batch; b++) ptxk__dec_write_sequence(c, &d, b);
     x = ptxk__dec_final_status(c, &d);
-    ptxk__dec_word(c, PTXK__ACTIVE, x);
-    x = ptx_get(k, d.need);
-    ptxk__dec_word(c, PTXK__NEED, x);
-    x = ptx_get(k, d.over);
-    ptxk__dec_word(c, PTXK__OVER, x);
-    go = first ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, d.round, ptx_u32(2));
-    ptx_st(k, PTX_U32, ptx_with(ptx_at(c->workspace, PTXK__GO), PTX_RELEASE | PTX_GPU), go);
+    ptxk__dec_store_control_word(c, PTXK__ACTIVE, x);
+    x = ptx_get(k, d.needs_logits);
+    ptxk__dec_store_control_word(c, PTXK__NEEDS_LOGITS, x);
+    x = ptx_get(k, d.status);
+    ptxk__dec_store_control_word(c, PTXK__STATUS, x);
+    decisions = at_start ? ptx_mov(k, ptx_u32(1)) : ptx_add(k, d.round, ptx_u32(2));
+    ptx_st(k, PTX_U32, ptx_with(ptx_at(c->workspace, PTXK__DECISIONS), PTX_RELEASE | PTX_GPU), decisions);
     p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
-    if (!first) ptx_guard(k, p);
+    if (!at_start) ptx_guard(k, p);
     ptx_st(k, PTX_U32, ptx_with(ptx_at(d.state, 0), PTX_RELEASE | PTX_SYS), x);
 }
 
 /* Block 0, after each token: waits for the logits, or for the last layer if none are needed, chooses the
-   tokens and decides. wanted: counts the tokens that needed logits. */
-static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
+   tokens and decides. logit_rounds: counts the tokens that needed logits. */
+static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var logit_rounds) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
     ptxk__wait w;
-    ptx_val need, p, x, layers;
-    need = ptxk__dec_info(c, PTXK__NEED);
-    p = ptx_setp(k, PTX_NE, need, ptx_u32(0));
+    ptx_val needs_logits, p, x, layers;
+    needs_logits = ptxk__dec_load_control_word(c, PTXK__NEEDS_LOGITS);
+    p = ptx_setp(k, PTX_NE, needs_logits, ptx_u32(0));
     w.ranges = 1;
-    w.step = ptx_mov(k, ptx_u32(7));
+    w.step = ptx_mov(k, ptx_u32(PTXK__STEP_CHOICE));
     ptx_if(k, p);
     {
-        x = ptx_get(k, wanted);
+        x = ptx_get(k, logit_rounds);
         x = ptx_add(k, x, ptx_u32(1));
-        ptx_set(k, wanted, x);
-        w.target = ptx_mul(k, x, ptx_u32(f->tiles[4]));
+        ptx_set(k, logit_rounds, x);
+        w.target = ptx_mul(k, x, ptx_u32(f->tiles[PTXK__KIND_LOGITS]));
         w.flags = c->workspace;
-        w.first[0] = ptx_mov(k, ptx_u32(PTXK__DONE / 4));
+        w.first[0] = ptx_mov(k, ptx_u32(PTXK__LOGIT_TILES / 4));
         w.count[0] = ptx_mov(k, ptx_u32(1));
         ptxk__dec_wait(c, &w);
         ptxk__dec_choose_tokens(c);
     }
     ptx_else(k);
     {
-        layers = ptxk__dec_layers(c);
-        w.target = ptxk__dec_epoch_x(c, layers, 1);
+        layers = ptxk__dec_layer_count(c);
+        w.target = ptxk__dec_epoch_x(c, layers, PTXK__X_LAYER_INPUT);
         w.flags = ptx_ptr_add(k, c->workspace, ptx_u32(f->flags_x), 1);
         w.first[0] = ptx_mov(k, ptx_u32(0));
         w.count[0] = ptx_mov(k, ptx_u32(ptxk__ceil_div(f->d.hidden, PTXK__DEC_TILE)));
@@ -26273,7 +26369,7 @@ static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
     x = ptx_add(k, x, ptx_u32(1));
     w.target = ptx_mul(k, x, c->blocks); /* all blocks have read the previous decision */
     w.flags = c->workspace;
-    w.first[0] = ptx_mov(k, ptx_u32(PTXK__SEEN / 4));
+    w.first[0] = ptx_mov(k, ptx_u32(PTXK__READS / 4));
     w.count[0] = ptx_mov(k, ptx_u32(1));
     ptxk__dec_wait(c, &w);
     p = ptx_setp(k, PTX_EQ, c->tid, ptx_u32(0));
@@ -26284,7 +26380,7 @@ static void ptxk__dec_run_leader(ptxk__dec_state *c, ptx_var wanted) {
 
 /* -- decoder: the two entries -- */
 
-static void ptxk__dec_begin(ptxk__dec_state *c, const ptxk__dec *f, ptx_kernel *k) {
+static void ptxk__dec_init_state(ptxk__dec_state *c, const ptxk__dec *f, ptx_kernel *k) {
     c->f = f;
     c->k = k;
     c->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_decoder_args), 8);
@@ -26296,13 +26392,13 @@ static void ptxk__dec_begin(ptxk__dec_state *c, const ptxk__dec *f, ptx_kernel *
     c->blocks = ptx_nctaid_x(k);
 }
 
-static void ptxk__dec_start(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
+static void ptxk__dec_emit_start(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__dec_state c;
     ptx_val i, at, p;
     uint32_t word;
     ptx_launch_bounds(k, PTXK__DEC_WORKERS, 1);
-    ptxk__dec_begin(&c, f, k);
+    ptxk__dec_init_state(&c, f, k);
     i = ptx_for(k, c.tid, ptx_u32(f->zeroed / 4), ptx_u32(PTXK__DEC_WORKERS));
     at = ptx_ptr_add(k, c.workspace, i, 4);
     ptx_st(k, PTX_U32, ptx_at(at, 0), ptx_u32(0));
@@ -26324,28 +26420,30 @@ static void ptxk__dec_start(ptx_module *m, const char *site, const ptxk__dec *f,
    32 rows of 1024 weights (of Q4_K: 1152 bytes). The copies of weights run ahead, but all blocks wait for x
    and for the sums of slices at the same time, so a byte of these counts as seven. Warp i decides for kind i,
    its lanes try the numbers; the results go to shared memory. */
-static void ptxk__dec_slices(ptxk__dec_state *c) {
+static void ptxk__dec_choose_slices(ptxk__dec_state *c) {
     ptx_kernel *k = c->k;
     const ptxk__dec *f = c->f;
-    ptx_val p, q, s, per, groups, items, cost, at, x, units, turns;
+    ptx_val p, q, s, slice_units, groups, items, cost, at, x, units, turns;
     ptx_var best;
     uint32_t i;
     for (i = 0; i < PTXK__DEC_KINDS; i++) {
-        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT), matrices = i == 2 || i == 6 ? 2 : 1;
-        uint32_t part =
-            4 * PTXK__DEC_TILE * f->d.batch * matrices + (i == 1 || i == 3 ? 0 : 32); /* sums, squares */
-        if (!f->tiles[i] || (i == 3 && f->slots)) continue; /* a mixture's down: see ptxk__dec_set_mixture */
+        uint32_t n = ptxk__ceil_div(f->columns[i], PTXK__DEC_UNIT),
+                 matrices = i == PTXK__KIND_GATE_UP || i == PTXK__KIND_EXPERTS ? 2 : 1;
+        uint32_t part_bytes = 4 * PTXK__DEC_TILE * f->d.batch * matrices
+                              + (i == PTXK__KIND_OUTPUT || i == PTXK__KIND_DOWN ? 0 : 32); /* sums, squares */
+        if (!f->tiles[i] || (i == PTXK__KIND_DOWN && f->slots))
+            continue; /* a mixture's down: see ptxk__dec_adjust_for_mixture */
         p = ptx_setp(k, PTX_EQ, c->warp, ptx_u32(i));
         ptx_if(k, p);
         best = ptx_var_new(k, ptx_u32(0xffffffffu));
         units = ptx_mov(k, ptx_u32(n));
         s = ptx_for(k, c->lane, ptx_u32(f->slices[i]), ptx_u32(32));
         s = ptx_add(k, s, ptx_u32(1));
-        per = ptxk_div_up(k, units, s);
-        x = ptxk_div_up(k, units, per); /* no slice is empty */
+        slice_units = ptxk_div_up(k, units, s);
+        x = ptxk_div_up(k, units, slice_units); /* no slice is empty */
         p = ptx_setp(k, PTX_EQ, x, s);
-        x = ptx_mul(k, per, ptx_u32(f->d.batch));
-        q = ptx_setp(k, PTX_LE, x, ptx_u32(f->room));
+        x = ptx_mul(k, slice_units, ptx_u32(f->d.batch));
+        q = ptx_setp(k, PTX_LE, x, ptx_u32(f->x_capacity));
         p = ptx_and(k, p, q);
         groups = ptx_div(k, c->blocks, s);
         turns = ptxk_div_up(k, s, c->blocks); /* slices that a block takes in turn */
@@ -26353,12 +26451,12 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
         x = ptx_mov(k, ptx_u32(f->tiles[i]));
         items = ptxk_div_up(k, x, groups);
         items = ptx_mul(k, items, turns);
-        cost = ptx_mad(k, per, ptx_u32(16 * matrices), ptx_u32(5)); /* 5: the fixed cost of a tile */
+        cost = ptx_mad(k, slice_units, ptx_u32(16 * matrices), ptx_u32(5)); /* 5: the fixed cost of a tile */
         cost = ptx_mul(k, cost, items);
-        x = ptx_mul(k, per, turns);
-        x = ptx_mad(k, x, ptx_u32(7 * f->d.batch * (f->integers + f->numbers) / 1152), cost); /* x */
+        x = ptx_mul(k, slice_units, turns); /* copies of x */
+        x = ptx_mad(k, x, ptx_u32(7 * f->d.batch * (f->integer_bytes + f->number_bytes) / 1152), cost);
         groups = ptx_mad(k, s, ptx_u32(2), ptx_u32(0xffffffffu)); /* s are written, s - 1 read */
-        groups = ptx_mul(k, groups, ptx_u32((uint32_t)((uint64_t)7 * f->tiles[i] * part / 1152)));
+        groups = ptx_mul(k, groups, ptx_u32((uint32_t)((uint64_t)7 * f->tiles[i] * part_bytes / 1152)));
         groups = ptx_div(k, groups, c->blocks);
         q = ptx_setp(k, PTX_GT, s, ptx_u32(1));
         groups = ptx_selp(k, groups, ptx_u32(0), q);
@@ -26376,7 +26474,7 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
         p = ptx_setp(k, PTX_EQ, c->lane, ptx_u32(0));
         at = c->shared;
         ptx_guard(k, p);
-        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + 192 + 4 * i), x);
+        ptx_st(k, PTX_U32, ptx_at(at, f->info_at + PTXK__INFO_SLICES + 4 * i), x);
         ptx_end(k);
     }
     if (f->slots) {
@@ -26384,40 +26482,45 @@ static void ptxk__dec_slices(ptxk__dec_state *c) {
         p = ptx_setp(k, PTX_LT, c->tid, ptx_u32(2 * f->d.batch)); /* the two rows of ones */
         ptx_guard(k, p);
         i = 4 * (1 + f->slots + (f->slots + 1) * f->d.batch);
-        ptx_st(k, PTX_F32, ptx_at(at, (int64_t)(f->info_at + f->words_at + i)), ptx_f32(1));
+        ptx_st(k, PTX_F32, ptx_at(at, (int64_t)(f->info_at + f->slot_words_at + i)), ptx_f32(1));
     }
     ptxk__dec_worker_barrier(c);
 }
 
-/* Emits the second entry. A step is one product; attention runs before product 1, in the same step. */
-static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
+/* Emits the second entry. A step is one product; attention runs before PTXK__KIND_OUTPUT, in its step. */
+static void ptxk__dec_emit_main(ptx_module *m, const char *site, const ptxk__dec *f, const char *name) {
     ptx_kernel *k = ptx_entry_(m, site, name);
     ptxk__dec_state c;
     ptxk__wait w;
-    ptx_val p, x, at, j, layers, steps, kind, need;
-    ptx_var wanted;
-    static const uint32_t dense[] = {0, 1, 2, 3, 4}, mixture[] = {0, 1, 5, 2, 6, 3, 4},
-                          lone[] = {0, 1, 5, 6, 3, 4};
-    const uint32_t *order = !f->slots ? dense : f->d.ffn ? mixture : lone;
+    ptx_val p, x, at, j, layers, steps, place, needs_logits;
+    ptx_var logit_rounds;
+    static const uint32_t dense[] = {PTXK__KIND_QKV, PTXK__KIND_OUTPUT, PTXK__KIND_GATE_UP, PTXK__KIND_DOWN,
+                                     PTXK__KIND_LOGITS};
+    static const uint32_t with_shared[] = {PTXK__KIND_QKV,     PTXK__KIND_OUTPUT,  PTXK__KIND_ROUTER,
+                                           PTXK__KIND_GATE_UP, PTXK__KIND_EXPERTS, PTXK__KIND_DOWN,
+                                           PTXK__KIND_LOGITS};
+    static const uint32_t mixture[] = {PTXK__KIND_QKV,     PTXK__KIND_OUTPUT, PTXK__KIND_ROUTER,
+                                       PTXK__KIND_EXPERTS, PTXK__KIND_DOWN,   PTXK__KIND_LOGITS};
+    const uint32_t *order = !f->slots ? dense : f->d.ffn ? with_shared : mixture;
     uint32_t i, last = !f->slots ? 4 : f->d.ffn ? 6 : 5;
     ptx_launch_bounds(k, PTXK__DEC_THREADS, 1);
-    ptxk__dec_begin(&c, f, k);
+    ptxk__dec_init_state(&c, f, k);
     c.shared = ptx_shared_dynamic(k);
-    c.message = ptx_var_new(k, ptx_u32(0));
+    c.next_message = ptx_var_new(k, ptx_u32(0));
     c.round = ptx_var_new(k, ptx_u32(0));
     c.layer = ptx_var_new(k, ptx_u32(0));
     x = ptxk__arg_u32(k, c.args, offsetof(ptxk_decoder_args, watchdog));
     p = ptx_setp(k, PTX_EQ, x, ptx_u32(0));
-    x = ptx_selp(k, ptx_u32(PTXK__DEC_PATIENCE), x, p);
+    x = ptx_selp(k, ptx_u32(PTXK__DEC_WATCHDOG), x, p);
     c.watchdog = ptx_var_new(k, x);
-    wanted = ptx_var_new(k, ptx_u32(0));
+    logit_rounds = ptx_var_new(k, ptx_u32(0));
     ptxk__job_new(&c);
     p = ptx_setp(k, PTX_GE, c.warp, ptx_u32(PTXK__DEC_WARPS));
     ptx_if(k, p);
     ptxk__dec_finisher_loop(&c);
     ptx_ret(k);
     ptx_end(k);
-    ptxk__dec_slices(&c);
+    ptxk__dec_choose_slices(&c);
     ptx_loop(k);
     {
         ptx_comment(k, "what the leader has decided");
@@ -26426,9 +26529,9 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
         w.target = ptx_add(k, x, ptx_u32(1));
         w.ranges = 1;
         w.flags = c.workspace;
-        w.first[0] = ptx_mov(k, ptx_u32(PTXK__GO / 4));
+        w.first[0] = ptx_mov(k, ptx_u32(PTXK__DECISIONS / 4));
         w.count[0] = ptx_mov(k, ptx_u32(1));
-        w.step = ptx_mov(k, ptx_u32(6));
+        w.step = ptx_mov(k, ptx_u32(PTXK__STEP_DECISION));
         ptxk__dec_wait(&c, &w);
         p = ptx_setp(k, PTX_LT, c.tid, ptx_u32(16));
         ptx_if(k, p);
@@ -26440,40 +26543,40 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
         ptxk__dec_worker_barrier(&c);
         p = ptx_setp(k, PTX_EQ, c.tid, ptx_u32(0));
         ptx_guard(k, p);
-        ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__SEEN), PTX_RELEASE | PTX_GPU),
+        ptx_red(k, PTX_ATOM_ADD, ptx_with(ptx_at(c.workspace, PTXK__READS), PTX_RELEASE | PTX_GPU),
                 ptx_u32(1));
-        x = ptxk__dec_info(&c, PTXK__OVER);
+        x = ptxk__dec_load_control_word(&c, PTXK__STATUS);
         p = ptx_setp(k, PTX_NE, x, ptx_u32(0));
         ptx_if(k, p);
         ptxk__dec_end_workers(&c);
         ptx_end(k);
         ptx_comment(k, "the layers");
         ptxk__dec_embed(&c);
-        layers = ptxk__dec_layers(&c);
+        layers = ptxk__dec_layer_count(&c);
         steps = ptx_mul(k, layers, ptx_u32(last));
-        need = ptxk__dec_info(&c, PTXK__NEED);
-        steps = ptx_add(k, steps, need);
+        needs_logits = ptxk__dec_load_control_word(&c, PTXK__NEEDS_LOGITS);
+        steps = ptx_add(k, steps, needs_logits);
         j = ptx_for(k, ptx_u32(0), steps, ptx_u32(1));
         {
             x = ptx_div(k, j, ptx_u32(last));
             ptx_set(k, c.layer, x);
             p = ptx_setp(k, PTX_EQ, x, layers);
-            kind = ptx_rem(k, j, ptx_u32(last));
-            kind = ptx_selp(k, ptx_u32(last), kind, p);
-            p = ptx_setp(k, PTX_EQ, kind, ptx_u32(0));
+            place = ptx_rem(k, j, ptx_u32(last));
+            place = ptx_selp(k, ptx_u32(last), place, p);
+            p = ptx_setp(k, PTX_EQ, place, ptx_u32(0));
             ptx_if(k, p);
             ptxk__dec_load_layer(&c);
             ptx_end(k);
-            p = ptx_setp(k, PTX_EQ, kind, ptx_u32(1));
+            p = ptx_setp(k, PTX_EQ, place, ptx_u32(1));
             ptx_if(k, p);
-            ptxk__dec_attention(&c);
+            ptxk__dec_run_attention(&c);
             ptx_end(k);
             for (i = 0; i <= last; i++) { /* one branch runs: the last product's variables end here */
                 if (i < last) {
-                    p = ptx_setp(k, PTX_EQ, kind, ptx_u32(i));
+                    p = ptx_setp(k, PTX_EQ, place, ptx_u32(i));
                     ptx_if(k, p);
                 }
-                if (order[i] == 6) ptxk__dec_choose_experts(&c);
+                if (order[i] == PTXK__KIND_EXPERTS) ptxk__dec_choose_experts(&c);
                 ptxk__dec_set_product(&c, order[i]);
                 if (i < last) ptx_else(k);
             }
@@ -26483,7 +26586,7 @@ static void ptxk__dec_work(ptx_module *m, const char *site, const ptxk__dec *f, 
         ptx_end(k);
         p = ptx_setp(k, PTX_EQ, c.block, ptx_u32(0));
         ptx_if(k, p);
-        ptxk__dec_run_leader(&c, wanted);
+        ptxk__dec_run_leader(&c, logit_rounds);
         ptx_end(k);
         x = ptx_get(k, c.round);
         x = ptx_add(k, x, ptx_u32(1));
@@ -26526,9 +26629,9 @@ PTXK__EMIT(decoder) {
     {
         char start[240];
         (void)snprintf(start, sizeof start, "%s_start", name);
-        ptxk__dec_start(m, site, &f, start);
+        ptxk__dec_emit_start(m, site, &f, start);
     }
-    ptxk__dec_work(m, site, &f, name);
+    ptxk__dec_emit_main(m, site, &f, name);
     return ptx_get_error(m)->code;
 }
 
