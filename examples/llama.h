@@ -201,7 +201,7 @@ static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, ui
     *first = 0;
     for (n = 0; n < m->config.layers; n++) {
         const llama_tensor *one = llama_layer_tensor(m, n, down);
-        if (one->from && llama_unit(one) >= unit) t = one, unit = llama_unit(one);
+        if (one->from && llama_column_unit(one) >= unit) t = one, unit = llama_column_unit(one);
     }
     if (!t) return 0;
     if (*ffn % unit || *ffn / unit < llama_ranks(m))
@@ -241,7 +241,8 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
     if (c->heads % ranks)
         return gguf_fail(why, GGUF_NOWHERE, "%u heads in %u ranks: no whole number for each",
                          (unsigned)c->heads, (unsigned)ranks);
-    if (!c->latent && c->kv_heads % ranks && (ranks % c->kv_heads || c->kind->qk_norm == LLAMA_QK_ROWS))
+    if (!c->latent && c->kv_heads % ranks
+        && (ranks % c->kv_heads || c->architecture->qk_norm == LLAMA_QK_ROWS))
         return gguf_fail(why, GGUF_NOWHERE,
                          "%u heads of keys and values in %u ranks: no whole number for each",
                          (unsigned)c->kv_heads, (unsigned)ranks);
@@ -252,7 +253,7 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
     for (n = 0; n < c->layers; n++)
         for (i = 0; i < LLAMA_TENSORS_OF_A_LAYER; i++) {
             llama_tensor *t = llama_layer_tensor(m, n, (enum llama_layer_name)i);
-            if (!t->from || t->is_whole) continue;
+            if (!t->from || t->is_divided) continue;
             switch (i) {
             case LLAMA_Q:
             case LLAMA_Q_BIAS: llama_take_part(t, rank * q * d, q * d); break;
@@ -270,11 +271,11 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
             case LLAMA_K_B:
             case LLAMA_V_B: t->matrix = rank * q, t->matrices = q; break;
             case LLAMA_O:
-                if (q * c->value_dim % llama_unit(t))
+                if (q * c->value_dim % llama_column_unit(t))
                     return gguf_fail(why, t->from->offset,
                                      "%u heads of %u in each of %u ranks: %s has blocks of %u columns",
                                      (unsigned)q, (unsigned)c->value_dim, (unsigned)ranks,
-                                     gguf_format_name(t->from->format), (unsigned)llama_unit(t));
+                                     gguf_format_name(t->from->format), (unsigned)llama_column_unit(t));
                 llama_take_columns(t, rank * q * c->value_dim, q * c->value_dim);
                 break;
             case LLAMA_GATE:
@@ -372,7 +373,7 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
     uint64_t total = 0, sent = 0, to = 0;
     int bad = !order || !piece ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     for (i = 0; !bad && i < all; i++)
-        if (m->tensor[i].from && !m->tensor[i].is_whole) {
+        if (m->tensor[i].from && !m->tensor[i].is_divided) {
             order[n++] = &m->tensor[i];
             total += (llama_tensor_bytes(&m->tensor[i]) + 255) & ~255ull;
         }
@@ -480,7 +481,7 @@ static inline void llama_share_out_list(const llama *m, llama_list *l) {
     uint64_t ffn = c->experts ? (uint64_t)c->chosen * c->expert_ffn : c->ffn;
     uint32_t i;
     int choose = l != &m->pass;
-    uint64_t wide = c->kind->qk_norm == LLAMA_QK_ROWS ? c->heads * c->head_dim : 0, part = wide;
+    uint64_t wide = c->architecture->qk_norm == LLAMA_QK_ROWS ? c->heads * c->head_dim : 0, part = wide;
     if (c->shared_ffn > ffn) ffn = c->shared_ffn;
     if (c->dense_layers && c->ffn > ffn) ffn = c->ffn;
     if (choose && m->head.rows > part) part = m->head.rows;
@@ -984,10 +985,10 @@ static inline int llama_add_norm(llama *m, llama_list *l, uint32_t kind, uint32_
 /* A norm of x before products, which read *in. RMS norms are left to the products, except with PARALLEL. */
 static inline int llama_add_norm_before(llama *m, llama_list *l, const llama_tensor *gamma,
                                         const llama_tensor *beta, llama_input *in, gguf_error *why) {
-    const llama_architecture *a = m->config.kind;
+    const llama_architecture *a = m->config.architecture;
     in->x = l->x.address;
     in->gamma = gamma->from ? gamma->address : 0;
-    if (!gamma->from || (a->norm == LLAMA_RMS && a->places != LLAMA_PARALLEL)) return 0;
+    if (!gamma->from || (a->norm == LLAMA_RMS && a->norm_places != LLAMA_PARALLEL)) return 0;
     in->x = l->h.address;
     in->gamma = 0;
     return llama_add_norm(m, l, a->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER, m->config.hidden,
@@ -1000,19 +1001,20 @@ static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tenso
                                       const llama_tensor *bias, const llama_tensor *gamma, llama_input in,
                                       int half, gguf_error *why) {
     uint64_t x = l->x.address, h = l->h.address, count = (uint64_t)l->rows * m->config.hidden;
-    int together = m->config.kind->places == LLAMA_PARALLEL;
+    int together = m->config.architecture->norm_places == LLAMA_PARALLEL;
     if (!gamma->from)
         return llama_add_product(m, l, w, bias, in, llama_rank(m) == 0 || (together && half) ? x : 0, x, why)
                || (!(together && !half) && llama_add_sum(m, l, x, count, why));
     return llama_add_product(m, l, w, bias, in, 0, h, why) || llama_add_sum(m, l, h, count, why)
-           || llama_add_norm(m, l, m->config.kind->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER,
+           || llama_add_norm(m, l,
+                             m->config.architecture->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER,
                              m->config.hidden, l->rows, h, gamma, NULL, (float)m->config.eps, 1, x, why);
 }
 
 /* Normalises q or k at x, each head or the whole row, if the model has such a norm. */
 static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
                                     uint32_t heads, gguf_error *why) {
-    int rows = m->config.kind->qk_norm == LLAMA_QK_ROWS;
+    int rows = m->config.architecture->qk_norm == LLAMA_QK_ROWS;
     uint32_t parts = rows ? 1 : heads, n = m->config.head_dim * heads;
     if (!gamma->from) return 0;
     if (rows && llama_ranks(m) > 1) { /* each rank has a part of the row */
@@ -1261,10 +1263,10 @@ static inline int llama_add_activation(llama *m, llama_list *l, uint32_t rows, u
     ptxk_activation_desc desc = {0};
     ptxk_activation_shape shape = {0};
     ptxk_activation_args *a;
-    desc.kind = m->config.kind->activation == LLAMA_SWIGLU    ? PTXK_SILU
-                : m->config.kind->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
-                                                              : PTXK_GELU;
-    desc.gated = m->config.kind->activation != LLAMA_GELU;
+    desc.kind = m->config.architecture->activation == LLAMA_SWIGLU    ? PTXK_SILU
+                : m->config.architecture->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
+                                                                      : PTXK_GELU;
+    desc.gated = m->config.architecture->activation != LLAMA_GELU;
     desc.x_type = desc.y_type = PTX_F32;
     shape.rows = rows;
     shape.n = n;
@@ -1373,7 +1375,7 @@ static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input
 
 /* The flag of gemm for the model's gated activation. */
 static inline uint32_t llama_gate_flag(const llama *m) {
-    uint32_t activation = m->config.kind->activation;
+    uint32_t activation = m->config.architecture->activation;
     return activation == LLAMA_SWIGLU    ? PTXK_GEMM_SWIGLU
            : activation == LLAMA_CLAMPED ? PTXK_GEMM_CLAMPED
                                          : PTXK_GEMM_GEGLU;
@@ -1381,7 +1383,7 @@ static inline uint32_t llama_gate_flag(const llama *m) {
 
 /* gate = the input of a feed-forward's last product */
 static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
-    uint32_t activation = m->config.kind->activation;
+    uint32_t activation = m->config.architecture->activation;
     uint32_t gate = llama_gate_flag(m), i;
     enum llama_layer_name first = llama_is_mixture(&m->config, n) ? LLAMA_SHARED_GATE : LLAMA_GATE;
     llama_product p[2];
@@ -1739,7 +1741,7 @@ static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const lla
                             why))
         return 1;
     rows.x = l->gate.address;
-    if (c->kind->places != LLAMA_PARALLEL
+    if (c->architecture->norm_places != LLAMA_PARALLEL
         && llama_add_norm_before(m, l, LLAMA_OF(FFN_NORM), LLAMA_OF(FFN_NORM_BIAS), &in, why))
         return 1;
     if (llama_is_mixture(c, n)) return llama_add_experts(m, l, n, in, why);
@@ -1927,7 +1929,7 @@ static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress,
         return gguf_fail(why, GGUF_NOWHERE, "caches past 2^63 bytes");
     llama_share_out(m);
     if (llama_upload(m, file, progress, why)
-        || (m->config.latent && !m->config.is_split && llama_make_k_b(m, why))
+        || (m->config.latent && !m->config.has_split_kv_b && llama_make_k_b(m, why))
         || llama_room(m, "keys and values", m->config.layers * layer, &m->caches, why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->memory_used, &m->memory), why))
         return 1;
@@ -1959,7 +1961,7 @@ static inline uint64_t llama_count_bytes(const llama *m) {
     uint64_t bytes = 0;
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
         const llama_tensor *t = &m->tensor[i];
-        if (!t->from || t->is_whole || i == LLAMA_ROPE_FACTORS || i == LLAMA_ROPE_SHORT
+        if (!t->from || t->is_divided || i == LLAMA_ROPE_FACTORS || i == LLAMA_ROPE_SHORT
             || i == LLAMA_ROPE_LONG)
             continue;
         bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from ? llama_row_bytes(t, t->columns)
@@ -2500,7 +2502,7 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
 /* What the persistent kernel lacks for this model; NULL: nothing. */
 static inline const char *llama_persistent_lacks(const llama *m) {
     const llama_config *c = &m->config;
-    const llama_architecture *a = c->kind;
+    const llama_architecture *a = c->architecture;
     uint32_t n;
     if (llama_ranks(m) > 1) return "several ranks";
     if (m->options.page_size) return "caches of pages";
@@ -2508,8 +2510,8 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (c->latent) return "latents";
     if (c->experts && c->chosen * m->options.batch > 32) return "more than 32 choices of all sequences";
     if (a->norm != LLAMA_RMS) return "LayerNorm";
-    if (a->places & LLAMA_AFTER) return "norms behind products";
-    if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
+    if (a->norm_places & LLAMA_AFTER) return "norms behind products";
+    if (a->norm_places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
     if (a->qk_norm == LLAMA_QK_ROWS) return "norms of whole rows of q and k";
     if (a->activation == LLAMA_GELU) return "a feed-forward without a gate";
     if (c->attention_cap > 0 || c->final_cap > 0) return "soft caps";
@@ -2554,15 +2556,15 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.rope_dims = c->rope_dims;
     desc.rope_pairs = c->rope_pairs;
     desc.scale = (float)c->score_scale;
-    desc.head_norms = c->kind->qk_norm != 0;
+    desc.head_norms = c->architecture->qk_norm != 0;
     for (i = 0; i < c->layers; i++)
         if (llama_window(m, i)) desc.window = llama_window(m, i);
     desc.embedding_scale = (float)(c->embedding_scale / c->residual_scale);
     if (!(desc.embedding_scale < 1 || desc.embedding_scale > 1)) desc.embedding_scale = 0;
-    desc.activation = c->kind->activation == LLAMA_GEGLU     ? PTXK_GELU
-                      : c->kind->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
-                                                             : PTXK_SILU;
-    desc.sinks = LLAMA_HAS_SINKS(c->kind);
+    desc.activation = c->architecture->activation == LLAMA_GEGLU     ? PTXK_GELU
+                      : c->architecture->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
+                                                                     : PTXK_SILU;
+    desc.sinks = LLAMA_HAS_SINKS(c->architecture);
     desc.expert_ffn = c->expert_ffn;
     desc.shared_router = c->shared_ffn != 0;
     desc.route = llama_route(m, layers ? layers[c->layers - 1].balance : 0);

@@ -116,14 +116,14 @@ static inline model_shape shape_of_ranks(model_shape s)
  * gather q and k. */
 static inline void check_collectives(const llama *m, const char *what)
 {
-    const llama_architecture *a = m->config.kind;
+    const llama_architecture *a = m->config.architecture;
     uint32_t sums = 0, gathered = 0, i;
     for (i = 0; i < m->step.count; i++) {
         if (m->step.launch[i].program) continue;
         sums += m->step.launch[i].args.ranks.to == 0;
         gathered += m->step.launch[i].args.ranks.to != 0;
     }
-    CHECK_MORE(sums == m->config.layers * (a->places == LLAMA_PARALLEL ? 1 : 2), what);
+    CHECK_MORE(sums == m->config.layers * (a->norm_places == LLAMA_PARALLEL ? 1 : 2), what);
     CHECK_MORE(gathered == 1 + (a->qk_norm == LLAMA_QK_ROWS ? 2 * m->config.layers : 0), what);
 }
 

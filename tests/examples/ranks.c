@@ -23,7 +23,7 @@ static void check_parts(const llama *m)
     uint64_t part = 0, whole = 0, all[RANKS_MOST], i;
     for (i = 0; i < (uint64_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
         const llama_tensor *t = &m->tensor[LLAMA_MODEL_TENSORS + i];
-        if (!t->from || t->is_whole || (t->from->size[1] == t->rows && t->from->size[0] == t->columns)) continue;
+        if (!t->from || t->is_divided || (t->from->size[1] == t->rows && t->from->size[0] == t->columns)) continue;
         part += llama_tensor_bytes(t);
         whole += t->from->bytes;
     }

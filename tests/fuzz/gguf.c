@@ -81,7 +81,7 @@ static void use_rank(const gguf *g, size_t bytes, uint32_t rank, uint32_t ranks,
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m.config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
         const llama_tensor *t = &m.tensor[i];
         uint64_t values = 1, block;
-        if (!t->from || t->is_whole) continue;
+        if (!t->from || t->is_divided) continue;
         gguf_block(t->from->format, &values, &block);
         if (t->columns % values || t->column % values) abort();
         if ((uint64_t)t->matrix + t->matrices > t->from->size[2] * t->from->size[3]) abort();
