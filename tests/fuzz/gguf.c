@@ -110,7 +110,7 @@ static void use_model(const gguf *g, size_t bytes)
             abort();
     free(all);
     for (i = 0; i < 2; i++) { /* of four ranks, and of as many as the file chooses */
-        uint32_t ranks = i ? 2 + c.vocab % (RANKS_MOST - 1) : 4;
+        uint32_t ranks = i ? 2 + c.vocab % (RANKS_MAX - 1) : 4;
         use_rank(g, bytes, c.hidden / 8 % ranks, ranks, i ? (uint32_t)PTXK_Q8_0 : (uint32_t)PTX_E4M3);
     }
 }
