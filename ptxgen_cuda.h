@@ -2920,7 +2920,9 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
 /* Wait for the work that may use a texture or surface object, then destroy it. */
 PTX__RARE ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
     int result = cu->driver.cuCtxSynchronize();
-    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_texture_destroy: cuCtxSynchronize()");
+    if (result)
+        return ptxcu__fail_driver(cu, result, "ptxcu_%s_destroy: cuCtxSynchronize()",
+                                  is_surface ? "surface" : "texture");
     result = is_surface ? cu->optional.cuSurfObjectDestroy(object) : cu->optional.cuTexObjectDestroy(object);
     return result ? ptxcu__fail_driver(cu, result, "%s()",
                                        is_surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy")
