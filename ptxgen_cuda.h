@@ -6429,6 +6429,9 @@ PTXCU__OPERATION(flash_prefill) {
         if (!desc->cache)
             ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_F32), 4,
                            "kv_heads", 1, kv_heads, 0, 0, 0);
+        else if (desc->v_factors.owner && c.code == PTXCU_E_NONE)
+            c.code =
+                ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_prefill: v_factors is given, and cache is not NULL");
         args.k_factors = desc->score_factors.address;
         if (!desc->cache) args.v_factors = desc->v_factors.address;
     } else if ((desc->score_factors.owner || desc->v_factors.owner) && c.code == PTXCU_E_NONE)
