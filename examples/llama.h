@@ -84,8 +84,8 @@ typedef struct llama_list {
     ptxcu_buffer q_rounded, q_address;               /* q in the type of prompt attention; u64: its address */
     ptxcu_buffer q_latent;                           /* of latents: f32 [rows, q_latent]; */
     ptxcu_buffer q_absorbed, latent_output, values;  /* f32 [heads, rows, ...] */
-    ptxcu_buffer heads_offsets, heads_rows;          /* gemm's offsets, u32 [heads + 1]; x_rows [heads, rows] */
-    ptxcu_buffer heads_address;                      /* u64: address of `attention` */
+    ptxcu_buffer heads_offsets, heads_rows;        /* gemm's offsets, u32 [heads + 1]; x_rows [heads, rows] */
+    ptxcu_buffer heads_address;                    /* u64: address of `attention` */
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
     ptxcu_buffer cache_positions;                    /* u32 [rows]: of a tree, positions in the caches */
     ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows; */
