@@ -6768,7 +6768,11 @@ PTXCU__OPERATION(gemm) {
         y = more ? &more->y : &desc->y;
         format[i] = more ? more->format : desc->format;
         if (i >= matrices)
-            stray = y->owner ? "y" : bias->owner ? "bias" : format[i] ? "format" : NULL;
+            stray = y->owner                      ? "y"
+                    : bias->owner                 ? "bias"
+                    : format[i]                   ? "format"
+                    : more && more->factors.owner ? "factors"
+                                                  : NULL;
         else if (i && desc->gated && y->owner)
             stray = "y";
         if (c.code == PTXCU_E_NONE && stray)
