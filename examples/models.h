@@ -53,14 +53,14 @@ enum {
    router and experts have biases; the norm before the experts is named post_attention_norm. LATENT: keys and
    values are computed from one latent; the first layers have no experts; the shared expert has no router. */
 enum {
-    LLAMA_MORE_NONE = 0,
-    LLAMA_MORE_ROOT = 1,
-    LLAMA_MORE_FUSED = 2,
-    LLAMA_MORE_MAY_MIX = 4,
-    LLAMA_MORE_MIX = 8,
-    LLAMA_MORE_SHARED = 24, /* and MIX */
-    LLAMA_MORE_SINKS = 40,  /* and MIX */
-    LLAMA_MORE_LATENT = 72  /* and MIX */
+    LLAMA_FEATURE_NONE = 0,
+    LLAMA_FEATURE_ROOT = 1,
+    LLAMA_FEATURE_FUSED = 2,
+    LLAMA_FEATURE_MAY_MIX = 4,
+    LLAMA_FEATURE_MIX = 8,
+    LLAMA_FEATURE_SHARED = 24, /* and MIX */
+    LLAMA_FEATURE_SINKS = 40,  /* and MIX */
+    LLAMA_FEATURE_LATENT = 72  /* and MIX */
 };
 
 /* RoPE of layers with a window, in a model that also has layers without: the same; with its own base,
@@ -70,25 +70,28 @@ enum { LLAMA_ROPE_SAME = 0, LLAMA_ROPE_BASE = 1, LLAMA_ROPE_UNSCALED = 2, LLAMA_
 typedef struct llama_architecture {
     const char *name;
     uint32_t rope_pairs; /* PTXK_ROPE_... */
-    uint32_t norm, places, qk_norm, activation, keys, more;
-    uint32_t period;     /* layer n has no window if n % period == period - 1; 0: all layers have the window,
-                            if there is one */
+    uint32_t norm, norm_places, qk_norm, activation, keys, features;
+    uint32_t full_attention_period; /* layer n has no window if n % period == period - 1; 0: all layers have
+                                       the window, if there is one */
     uint32_t local_rope; /* LLAMA_ROPE_... */
     uint32_t window;     /* default if the file has none; 0: no window. Likewise the caps */
     float attention_cap, final_cap;
-    uint32_t wide_layers; /* with this number of layers, scores are scaled by sqrt(heads / hidden) */
+    uint32_t layers_scaled_by_hidden; /* with this number of layers, scores are scaled by
+                                         sqrt(heads / hidden) */
 } llama_architecture;
 
 /* A related architecture needs a row, and code for what is new in it. Files of Mistral's models, and of
-   others with the same layers, have the architecture llama. ROW_: with window, caps and wide_layers. */
+   others with the same layers, have the architecture llama. ROW_: with window, caps and
+   layers_scaled_by_hidden. */
 /* clang-format off */
 static const llama_architecture llama_architectures[] = {
-#define ROW(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope)                        \
-    ROW_(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope, 0, 0, 0, 0)
-#define ROW_(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope, window, a, f, wide)   \
+#define ROW(name, pairs, norm, places, qk_norm, activation, keys, feature, period, rope)                     \
+    ROW_(name, pairs, norm, places, qk_norm, activation, keys, feature, period, rope, 0, 0, 0, 0)
+#define ROW_(name, pairs, norm, places, qk_norm, activation, keys, feature, period, rope, window, a_cap,     \
+             f_cap, scaled)                                                                                  \
     {name, PTXK_ROPE_##pairs, LLAMA_##norm, LLAMA_##places, LLAMA_QK_##qk_norm, LLAMA_##activation,          \
-     LLAMA_KEYS_##keys, LLAMA_MORE_##more, period, LLAMA_ROPE_##rope, window, a, f, wide},
-    /*  name          pairs         norm         places     q, k    between  keys      more    period, rope */
+     LLAMA_KEYS_##keys, LLAMA_FEATURE_##feature, period, LLAMA_ROPE_##rope, window, a_cap, f_cap, scaled},
+    /*  name          pairs         norm         places     q, k    activ.   keys      feature period, rope */
     ROW("llama",      INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     MAY_MIX, 0, SAME)
     ROW("qwen2",      NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("qwen3",      NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     NONE,   0, SAME)
@@ -176,7 +179,7 @@ static const llama_architecture llama_architectures[] = {
 
 /* The numbers of a model, from its file. */
 typedef struct llama_config {
-    const llama_architecture *kind;
+    const llama_architecture *architecture;
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t experts, chosen;        /* of a mixture, in each layer; 0: there are none */
     uint32_t expert_ffn, shared_ffn; /* ffn of an expert, of the shared expert (0: there is none) */
@@ -185,7 +188,7 @@ typedef struct llama_config {
     double route_scale;              /* factor of the experts' weights */
     uint32_t latent, q_latent;       /* elements of the latent of k and v, and of that of q; 0: none */
     uint32_t value_dim;              /* elements of a head of v */
-    int is_split;                    /* attn_k_b and attn_v_b instead of attn_kv_b */
+    int has_split_kv_b;              /* attn_k_b and attn_v_b instead of attn_kv_b */
     uint32_t rope_dims, rope_pairs;  /* elements of a head that are rotated; PTXK_ROPE_... */
     double rope_theta, rope_scale;   /* base of the frequencies; positions are divided by the scale */
     double local_theta;              /* base in layers with a window, unscaled; 0: as in the others */
@@ -199,21 +202,25 @@ typedef struct llama_config {
     double embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
     double eps;                                          /* of the norms */
     uint32_t window;                                     /* positions that attention sees; 0: all */
-    uint32_t period;                                     /* see llama_architecture */
+    uint32_t full_attention_period;                      /* see llama_architecture */
 } llama_config;
 
 /* The window of a layer; 0: it has none. */
 static inline uint32_t llama_layer_window(const llama_config *c, uint32_t layer) {
-    return c->period && layer % c->period == c->period - 1 ? 0 : c->window;
+    return c->full_attention_period && layer % c->full_attention_period == c->full_attention_period - 1
+               ? 0
+               : c->window;
 }
 
 /* Whether a layer has a window, in a model that also has layers without. */
 static inline int llama_is_local(const llama_config *c, uint32_t layer) {
-    return c->period && c->window && llama_layer_window(c, layer);
+    return c->full_attention_period && c->window && llama_layer_window(c, layer);
 }
 
 static inline int llama_is_rotated(const llama_config *c, uint32_t layer) {
-    return !c->unrotated && (c->kind->local_rope != LLAMA_ROPE_ONLY || layer % c->period != c->period - 1);
+    return !c->unrotated
+           && (c->architecture->local_rope != LLAMA_ROPE_ONLY
+               || layer % c->full_attention_period != c->full_attention_period - 1);
 }
 
 /* -- tensors -- */
@@ -221,9 +228,9 @@ static inline int llama_is_rotated(const llama_config *c, uint32_t layer) {
 /* Whether a model has a tensor of the tables: no, perhaps, yes. */
 enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 #define LLAMA_IF(condition) ((condition) ? LLAMA_MUST : LLAMA_NOT)
-#define LLAMA_NORMS_FFN(a) ((a)->places == LLAMA_BEFORE || (a)->places == LLAMA_BOTH)
-#define LLAMA_HAS_SINKS(a) (((a)->more & LLAMA_MORE_SINKS) == LLAMA_MORE_SINKS)
-#define LLAMA_HAS_LATENT(a) (((a)->more & LLAMA_MORE_LATENT) == LLAMA_MORE_LATENT)
+#define LLAMA_HAS_FFN_NORM(a) ((a)->norm_places == LLAMA_BEFORE || (a)->norm_places == LLAMA_BOTH)
+#define LLAMA_HAS_SINKS(a) (((a)->features & LLAMA_FEATURE_SINKS) == LLAMA_FEATURE_SINKS)
+#define LLAMA_HAS_LATENT(a) (((a)->features & LLAMA_FEATURE_LATENT) == LLAMA_FEATURE_LATENT)
 
 /* X(name, name in the file, columns, rows, LLAMA_MUST ...): the model's tensors, then those of each layer.
    Rows 0: a vector, in F32. The expressions use the llama_config *c, its architecture *a, the tensors *t that
@@ -238,9 +245,9 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(ROPE_SHORT, "rope_factors_short.weight", c->rope_dims / 2, 0, LLAMA_IF(c->original_context))           \
     X(ROPE_LONG, "rope_factors_long.weight", c->rope_dims / 2, 0, LLAMA_IF(c->original_context))
 #define LLAMA_LAYER_TENSORS(X)                                                                               \
-    X(ATTENTION_NORM, "attn_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_BEFORE)))                \
+    X(ATTENTION_NORM, "attn_norm.weight", c->hidden, 0, LLAMA_IF((a->norm_places & LLAMA_BEFORE)))           \
     X(ATTENTION_NORM_BIAS, "attn_norm.bias", c->hidden, 0,                                                   \
-      LLAMA_IF((a->places & LLAMA_BEFORE) && a->norm == LLAMA_LAYER_BIAS))                                   \
+      LLAMA_IF((a->norm_places & LLAMA_BEFORE) && a->norm == LLAMA_LAYER_BIAS))                              \
     X(QKV, "attn_qkv.weight", c->hidden, (c->heads + 2 * c->kv_heads) * c->head_dim, LLAMA_MAY)              \
     X(QKV_BIAS, "attn_qkv.bias", (c->heads + 2 * c->kv_heads) * c->head_dim, 0,                              \
       t[LLAMA_QKV].from ? LLAMA_MAY : LLAMA_NOT)                                                             \
@@ -261,20 +268,22 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(KV_A, "attn_kv_a_mqa.weight", c->hidden, c->latent + c->rope_dims, LLAMA_IF(c->latent))                \
     X(KV_A_NORM, "attn_kv_a_norm.weight", c->latent, 0, LLAMA_IF(c->latent))                                 \
     X(KV_B, "attn_kv_b.weight", c->latent, c->heads * (c->head_dim - c->rope_dims + c->value_dim),           \
-      LLAMA_IF(c->latent && !c->is_split))                                                                   \
-    X(K_B, "attn_k_b.weight", c->head_dim - c->rope_dims, c->latent, LLAMA_IF(c->latent && c->is_split))     \
-    X(V_B, "attn_v_b.weight", c->latent, c->value_dim, LLAMA_IF(c->latent && c->is_split))                   \
+      LLAMA_IF(c->latent && !c->has_split_kv_b))                                                             \
+    X(K_B, "attn_k_b.weight", c->head_dim - c->rope_dims, c->latent,                                         \
+      LLAMA_IF(c->latent && c->has_split_kv_b))                                                              \
+    X(V_B, "attn_v_b.weight", c->latent, c->value_dim, LLAMA_IF(c->latent && c->has_split_kv_b))             \
     X(O, "attn_output.weight", c->heads * c->value_dim, c->hidden, LLAMA_MUST)                               \
     X(O_BIAS, "attn_output.bias", c->hidden, 0, LLAMA_MAY)                                                   \
-    X(POST_ATTENTION_NORM, "post_attention_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))  \
+    X(POST_ATTENTION_NORM, "post_attention_norm.weight", c->hidden, 0,                                       \
+      LLAMA_IF((a->norm_places & LLAMA_AFTER)))                                                              \
     X(FFN_NORM, LLAMA_HAS_SINKS(a) ? "post_attention_norm.weight" : "ffn_norm.weight", c->hidden, 0,         \
-      LLAMA_IF(LLAMA_NORMS_FFN(a)))                                                                          \
+      LLAMA_IF(LLAMA_HAS_FFN_NORM(a)))                                                                       \
     X(FFN_NORM_BIAS, "ffn_norm.bias", c->hidden, 0,                                                          \
-      LLAMA_IF(LLAMA_NORMS_FFN(a) && a->norm == LLAMA_LAYER_BIAS))                                           \
-    X(GATE_UP, "ffn_up.weight", c->hidden, 2 * c->ffn, LLAMA_IF((a->more & LLAMA_MORE_FUSED)))               \
+      LLAMA_IF(LLAMA_HAS_FFN_NORM(a) && a->norm == LLAMA_LAYER_BIAS))                                        \
+    X(GATE_UP, "ffn_up.weight", c->hidden, 2 * c->ffn, LLAMA_IF((a->features & LLAMA_FEATURE_FUSED)))        \
     X(GATE, "ffn_gate.weight", c->hidden, c->ffn,                                                            \
-      LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && a->activation != LLAMA_GELU && !mixture))                    \
-    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && !mixture))           \
+      LLAMA_IF(!(a->features & LLAMA_FEATURE_FUSED) && a->activation != LLAMA_GELU && !mixture))             \
+    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->features & LLAMA_FEATURE_FUSED) && !mixture))    \
     X(DOWN, "ffn_down.weight", c->ffn, c->hidden, LLAMA_IF(!mixture))                                        \
     X(ROUTER, "ffn_gate_inp.weight", c->hidden, c->experts, LLAMA_IF(mixture))                               \
     X(EXPERTS_BALANCE, "exp_probs_b.bias", c->experts, 0, c->latent && mixture ? LLAMA_MAY : LLAMA_NOT)      \
@@ -292,22 +301,22 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(GATE_BIAS, "ffn_gate.bias", c->ffn, 0, t[LLAMA_GATE].from ? LLAMA_MAY : LLAMA_NOT)                     \
     X(UP_BIAS, "ffn_up.bias", c->ffn, 0, t[LLAMA_UP].from ? LLAMA_MAY : LLAMA_NOT)                           \
     X(DOWN_BIAS, "ffn_down.bias", c->hidden, 0, t[LLAMA_DOWN].from ? LLAMA_MAY : LLAMA_NOT)                  \
-    X(POST_FFN_NORM, "post_ffw_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))
+    X(POST_FFN_NORM, "post_ffw_norm.weight", c->hidden, 0, LLAMA_IF((a->norm_places & LLAMA_AFTER)))
 #define LLAMA_ENUM(name, in_file, columns, rows, presence) LLAMA_##name,
 enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
 enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
 
 /* A tensor in the file and on the device, or a part of one: of each matrix `rows` rows from `first` on, and
    in these `columns` columns from `column` on; of a vector the elements from `first` on. Elements beyond the
-   end of the file's tensor are 0. from NULL: there is no such tensor. is_whole: it is not uploaded, its parts
-   (q, k and v, or gate and up) are. */
+   end of the file's tensor are 0. from NULL: there is no such tensor. is_divided: it is not uploaded, its
+   parts (q, k and v, or gate and up) are. */
 typedef struct llama_tensor {
     const gguf_tensor *from;
     uint64_t address;
     uint32_t columns, rows; /* rows: at least 1 */
     uint32_t is_part, first, column;
     uint32_t matrix, matrices; /* the first one, and how many */
-    uint32_t is_whole;
+    uint32_t is_divided;
 } llama_tensor;
 
 static inline int llama_is_vector(const llama_tensor *t) { return t->from->size[1] == 1; }
@@ -320,7 +329,7 @@ static inline uint64_t llama_row_bytes(const llama_tensor *t, uint64_t columns) 
 }
 
 /* gemm requires the columns of a matrix, or of a part of one, to be a multiple of this. */
-static inline uint32_t llama_unit(const llama_tensor *t) {
+static inline uint32_t llama_column_unit(const llama_tensor *t) {
     uint64_t values = 1, bytes = 0;
     if (!t->from) return 1;
     gguf_block(t->from->format, &values, &bytes);
@@ -361,20 +370,21 @@ static inline const char *llama_key(char *room, size_t bytes, const gguf *g, con
     return room;
 }
 
-/* Reads a whole number from 1 to `most`. */
-static inline int llama_count(const gguf *g, const char *key, uint32_t most, uint32_t *x, gguf_error *why) {
+/* Reads a whole number from 1 to `max`. */
+static inline int llama_read_count(const gguf *g, const char *key, uint32_t max, uint32_t *x,
+                                   gguf_error *why) {
     char room[160];
     if (!gguf_get_u32(g, llama_key(room, sizeof room, g, key), x))
         return gguf_fail(why, gguf_place(g, room), "'%s' is missing, or no whole number", room);
-    if (*x < 1 || *x > most)
+    if (*x < 1 || *x > max)
         return gguf_fail(why, gguf_place(g, room), "'%s' is %u, must be 1 to %u", room, (unsigned)*x,
-                         (unsigned)most);
+                         (unsigned)max);
     return 0;
 }
 
 /* Reads an optional number, which must be above `above` and below `below`. */
-static inline int llama_optional(const gguf *g, const char *key, double above, double below, double *x,
-                                 gguf_error *why) {
+static inline int llama_read_optional(const gguf *g, const char *key, double above, double below, double *x,
+                                      gguf_error *why) {
     char room[160];
     if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
     if (!gguf_get_float(g, room, x))
@@ -388,7 +398,7 @@ static inline int llama_optional(const gguf *g, const char *key, double above, d
    of large language models", 2023). It changes frequencies, see llama_frequency, and multiplies rotated
    elements of q and k by 1 + ln(scale) / 10; if a whole head is rotated, its square multiplies scores. */
 static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place, gguf_error *why) {
-    double longer;
+    double attention_factor;
     char key[160];
     uint32_t context = c->context;
     c->yarn_fast = 32;
@@ -400,21 +410,21 @@ static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place
         return gguf_fail(why, place, "YaRN by %g on a base of %g, must be 1 or more, and above 1",
                          c->rope_scale, c->rope_theta);
     if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.original_context_length"))
-        && llama_count(g, "rope.scaling.original_context_length", 1u << 30, &context, why))
+        && llama_read_count(g, "rope.scaling.original_context_length", 1u << 30, &context, why))
         return 1;
-    if (llama_optional(g, "rope.scaling.yarn_beta_fast", 0, 1e30, &c->yarn_fast, why)
-        || llama_optional(g, "rope.scaling.yarn_beta_slow", 0, c->yarn_fast, &c->yarn_slow, why))
+    if (llama_read_optional(g, "rope.scaling.yarn_beta_fast", 0, 1e30, &c->yarn_fast, why)
+        || llama_read_optional(g, "rope.scaling.yarn_beta_slow", 0, c->yarn_fast, &c->yarn_slow, why))
         return 1;
     c->yarn_context = context;
-    longer = 1 + 0.1 * log(c->rope_scale);
+    attention_factor = 1 + 0.1 * log(c->rope_scale);
     if (c->latent) { /* q and k are not multiplied; all of the score is */
         double by = 0;
         if (!gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.yarn_log_multiplier")))
             return gguf_fail(why, place, "YaRN, and '%s' is missing", key);
-        if (llama_optional(g, "rope.scaling.yarn_log_multiplier", -1e-30, 10, &by, why)) return 1;
-        longer = 1 + by * log(c->rope_scale);
+        if (llama_read_optional(g, "rope.scaling.yarn_log_multiplier", -1e-30, 10, &by, why)) return 1;
+        attention_factor = 1 + by * log(c->rope_scale);
     }
-    c->score_scale *= longer * longer;
+    c->score_scale *= attention_factor * attention_factor;
     return 0;
 }
 
@@ -442,7 +452,7 @@ static inline int llama_read_scaling(llama_config *c, const gguf *g, gguf_error 
     char key[160];
     gguf_text scaling;
     int yarn = 0;
-    if (llama_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why)) return 1;
+    if (llama_read_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why)) return 1;
     if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) {
         if (!gguf_get_text(g, key, &scaling))
             return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
@@ -451,12 +461,12 @@ static inline int llama_read_scaling(llama_config *c, const gguf *g, gguf_error 
             return 0;
         }
         yarn = gguf_is(scaling, "yarn");
-        if (gguf_is(scaling, "longrope") && c->kind->keys & LLAMA_KEYS_LONG) return 0;
+        if (gguf_is(scaling, "longrope") && c->architecture->keys & LLAMA_KEYS_LONG) return 0;
         if (!yarn && !gguf_is(scaling, "linear"))
             return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'",
                              key, gguf_shown(scaling), scaling.at);
     }
-    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
+    return llama_read_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
            || (yarn && llama_read_yarn(c, g, gguf_place(g, key), why));
 }
 
@@ -464,11 +474,11 @@ static inline int llama_read_scaling(llama_config *c, const gguf *g, gguf_error 
 static inline int llama_read_long_rope(llama_config *c, const gguf *g, gguf_error *why) {
     double factor = 1;
     char key[160];
-    if (!(c->kind->keys & LLAMA_KEYS_LONG)) return 0;
+    if (!(c->architecture->keys & LLAMA_KEYS_LONG)) return 0;
     if (gguf_tensor_find(g, "rope_factors_long.weight") || gguf_tensor_find(g, "rope_factors_short.weight"))
-        if (llama_count(g, "rope.scaling.original_context_length", 1u << 30, &c->original_context, why))
+        if (llama_read_count(g, "rope.scaling.original_context_length", 1u << 30, &c->original_context, why))
             return 1;
-    if (llama_optional(g, "rope.scaling.attn_factor", 0, 1e6, &factor, why)) return 1;
+    if (llama_read_optional(g, "rope.scaling.attn_factor", 0, 1e6, &factor, why)) return 1;
     if (c->rope_dims != c->head_dim && (factor < 1 || factor > 1)) {
         llama_key(key, sizeof key, g, "rope.scaling.attn_factor");
         return gguf_fail(why, gguf_place(g, key),
@@ -486,26 +496,28 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     c->rope_theta = 10000;
     c->rope_scale = 1;
     c->score_scale = c->local_score_scale =
-        1 / sqrt(c->layers == c->kind->wide_layers ? (double)c->hidden / c->heads : (double)c->head_dim);
-    if (c->kind->keys & LLAMA_KEYS_SCALES && gguf_find(g, llama_key(key, sizeof key, g, "attention.scale"))) {
+        1 / sqrt(c->layers == c->architecture->layers_scaled_by_hidden ? (double)c->hidden / c->heads
+                                                                       : (double)c->head_dim);
+    if (c->architecture->keys & LLAMA_KEYS_SCALES
+        && gguf_find(g, llama_key(key, sizeof key, g, "attention.scale"))) {
         double scale = 0;
-        if (llama_optional(g, "attention.scale", -1e-30, 1e30, &scale, why)) return 1;
+        if (llama_read_optional(g, "attention.scale", -1e-30, 1e30, &scale, why)) return 1;
         if (scale > 0) c->score_scale = c->local_score_scale = scale;
     }
-    if (c->kind->keys & LLAMA_KEYS_SWITCH
+    if (c->architecture->keys & LLAMA_KEYS_SWITCH
         && gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.finetuned"))
         && !gguf_get_bool(g, key, &on))
         return gguf_fail(why, gguf_place(g, key), "'%s' is no bool", key);
     c->unrotated = !on;
     if (gguf_find(g, llama_key(key, sizeof key, g, "rope.dimension_count"))
-        && (llama_count(g, "rope.dimension_count", c->head_dim, &c->rope_dims, why)))
+        && (llama_read_count(g, "rope.dimension_count", c->head_dim, &c->rope_dims, why)))
         return 1;
     if (c->rope_dims % 2)
         return gguf_fail(why, gguf_place(g, key), "'%s' is odd: %u", key, (unsigned)c->rope_dims);
-    if (llama_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)) return 1;
-    if (c->kind->local_rope == LLAMA_ROPE_BASE) c->local_theta = 10000;
-    if (c->kind->local_rope == LLAMA_ROPE_UNSCALED) c->local_theta = c->rope_theta;
-    if (c->local_theta > 0 && llama_optional(g, "rope.freq_base_swa", 0, 1e30, &c->local_theta, why))
+    if (llama_read_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)) return 1;
+    if (c->architecture->local_rope == LLAMA_ROPE_BASE) c->local_theta = 10000;
+    if (c->architecture->local_rope == LLAMA_ROPE_UNSCALED) c->local_theta = c->rope_theta;
+    if (c->local_theta > 0 && llama_read_optional(g, "rope.freq_base_swa", 0, 1e30, &c->local_theta, why))
         return 1;
     if (llama_read_scaling(c, g, why) || llama_read_long_rope(c, g, why)) return 1;
     if (!(c->local_theta > 0)) c->local_score_scale = c->score_scale;
@@ -513,7 +525,7 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
 }
 
 /* The names of the known architectures, each after a space. room: 240 bytes. */
-static inline const char *llama_known(char *room) {
+static inline const char *llama_list_architectures(char *room) {
     uint32_t i;
     size_t n = 0;
     room[0] = 0;
@@ -533,20 +545,20 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     if (!gguf_get_text(g, general, &name))
         return gguf_fail(why, gguf_place(g, general), "'%s' is missing, or no text", general);
     for (i = 0; i < LLAMA_ARCHITECTURES; i++)
-        if (gguf_is(name, llama_architectures[i].name)) c->kind = &llama_architectures[i];
+        if (gguf_is(name, llama_architectures[i].name)) c->architecture = &llama_architectures[i];
 #define LLAMA_OTHER(text, reason)                                                                            \
     if (gguf_is(name, text))                                                                                 \
         return gguf_fail(why, gguf_place(g, general), "architecture '%s' (%s), known are:%s", text, reason,  \
-                         llama_known(known));
+                         llama_list_architectures(known));
 #define LLAMA_REFUSED(text, neutral, takes)                                                                  \
-    if (!(c->kind->keys & (takes)) && gguf_find(g, llama_key(key, sizeof key, g, text))                      \
+    if (!(c->architecture->keys & (takes)) && gguf_find(g, llama_key(key, sizeof key, g, text))              \
         && !(gguf_get_float(g, key, &x) && x >= (neutral) && x <= (neutral)))                                \
         return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
     LLAMA_OTHER_ARCHITECTURES(LLAMA_OTHER)
-    if (!c->kind)
+    if (!c->architecture)
         return gguf_fail(why, gguf_place(g, general), "architecture '%.*s', known are:%s", gguf_shown(name),
-                         name.at, llama_known(known));
-    c->rope_pairs = c->kind->rope_pairs;
+                         name.at, llama_list_architectures(known));
+    c->rope_pairs = c->architecture->rope_pairs;
     LLAMA_REFUSED_KEYS(LLAMA_REFUSED)
     return 0;
 }
@@ -579,7 +591,7 @@ static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error 
         return gguf_fail(why, gguf_place(g, key), "'%s' is no bool", key);
     c->route_kind = function == 1 ? PTXK_ROUTE_SOFTMAX : PTXK_ROUTE_SIGMOID;
     c->route_flags = normalise ? PTXK_ROUTE_NORMALIZE : 0;
-    if (llama_optional(g, "expert_weights_scale", -1e-30, 1e6, &c->route_scale, why)) return 1;
+    if (llama_read_optional(g, "expert_weights_scale", -1e-30, 1e6, &c->route_scale, why)) return 1;
     if (!(c->route_scale > 0)) c->route_scale = 1;
     if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_group_count"))) return 0;
     if (!gguf_get_u32(g, key, &c->groups) || c->groups > 32 || (c->groups && c->experts % c->groups))
@@ -588,7 +600,7 @@ static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error 
                          (unsigned)c->groups, (unsigned)c->experts);
     if (c->groups == 1) c->groups = 0;
     if (!c->groups) return 0;
-    if (llama_count(g, "expert_group_used_count", c->groups, &c->chosen_groups, why)) return 1;
+    if (llama_read_count(g, "expert_group_used_count", c->groups, &c->chosen_groups, why)) return 1;
     if (c->chosen <= c->chosen_groups * (c->experts / c->groups)) return 0;
     return gguf_fail(why, gguf_place(g, key), "%u experts of %u groups of %u", (unsigned)c->chosen,
                      (unsigned)c->chosen_groups, (unsigned)(c->experts / c->groups));
@@ -596,34 +608,34 @@ static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error 
 
 /* Reads the experts. Files of architectures without experts may give their number as 0. */
 static inline int llama_read_experts(llama_config *c, const gguf *g, gguf_error *why) {
-    uint32_t more = c->kind->more;
+    uint32_t features = c->architecture->features;
     char key[160];
-    c->route_kind = (more & LLAMA_MORE_SHARED) == LLAMA_MORE_SHARED ? PTXK_ROUTE_SOFTMAX
-                                                                     : PTXK_ROUTE_SOFTMAX_CHOSEN;
+    c->route_kind = (features & LLAMA_FEATURE_SHARED) == LLAMA_FEATURE_SHARED ? PTXK_ROUTE_SOFTMAX
+                                                                              : PTXK_ROUTE_SOFTMAX_CHOSEN;
     c->route_scale = 1;
-    if (more & LLAMA_MORE_MIX) {
-        if (llama_count(g, "expert_count", 512, &c->experts, why)
-            || llama_count(g, "expert_feed_forward_length", 1u << 22, &c->expert_ffn, why)
-            || ((more & LLAMA_MORE_SHARED) == LLAMA_MORE_SHARED
-                && llama_count(g, "expert_shared_feed_forward_length", 1u << 22, &c->shared_ffn, why)))
+    if (features & LLAMA_FEATURE_MIX) {
+        if (llama_read_count(g, "expert_count", 512, &c->experts, why)
+            || llama_read_count(g, "expert_feed_forward_length", 1u << 22, &c->expert_ffn, why)
+            || ((features & LLAMA_FEATURE_SHARED) == LLAMA_FEATURE_SHARED
+                && llama_read_count(g, "expert_shared_feed_forward_length", 1u << 22, &c->shared_ffn, why)))
             return 1;
     } else {
         if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_count"))) return 0;
         if (!gguf_get_u32(g, key, &c->experts))
             return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
         if (!c->experts) return 0;
-        if (!(more & LLAMA_MORE_MAY_MIX))
+        if (!(features & LLAMA_FEATURE_MAY_MIX))
             return gguf_fail(why, gguf_place(g, key), "a model of %u experts", (unsigned)c->experts);
-        if (llama_count(g, "expert_count", 512, &c->experts, why)) return 1;
+        if (llama_read_count(g, "expert_count", 512, &c->experts, why)) return 1;
         c->expert_ffn = c->ffn;
     }
-    return llama_count(g, "expert_used_count", c->experts < 16 ? c->experts : 16, &c->chosen, why)
-           || (LLAMA_HAS_LATENT(c->kind) && llama_read_routing(c, g, why));
+    return llama_read_count(g, "expert_used_count", c->experts < 16 ? c->experts : 16, &c->chosen, why)
+           || (LLAMA_HAS_LATENT(c->architecture) && llama_read_routing(c, g, why));
 }
 
 /* Checks an optional number: if it is there, it must be `one` or `other`. */
-static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uint32_t other,
-                               gguf_error *why) {
+static inline int llama_check_optional(const gguf *g, const char *key, uint32_t one, uint32_t other,
+                                       gguf_error *why) {
     char room[160];
     uint32_t x;
     if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
@@ -638,46 +650,46 @@ static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uin
 static inline int llama_read_latent(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     c->kv_heads = 1;
-    if (llama_count(g, "attention.kv_lora_rank", 512, &c->latent, why)) return 1;
+    if (llama_read_count(g, "attention.kv_lora_rank", 512, &c->latent, why)) return 1;
     if (c->latent != 128 && c->latent != 256 && c->latent != 512)
         return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "attention.kv_lora_rank")),
                          "'%s' is %u, must be 128, 256 or 512", key, (unsigned)c->latent);
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.q_lora_rank"))
         && (!gguf_get_u32(g, key, &c->q_latent) || c->q_latent > 1u << 20))
         return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number to 2^20", key);
-    c->is_split = gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length_mla")) != NULL;
-    if (llama_count(g, c->is_split ? "attention.key_length_mla" : "attention.key_length", 1024, &c->head_dim,
-                    why)
-        || llama_count(g, c->is_split ? "attention.value_length_mla" : "attention.value_length", 1024,
-                       &c->value_dim, why)
-        || llama_count(g, "rope.dimension_count", 64, &c->rope_dims, why))
+    c->has_split_kv_b = gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length_mla")) != NULL;
+    if (llama_read_count(g, c->has_split_kv_b ? "attention.key_length_mla" : "attention.key_length", 1024,
+                         &c->head_dim, why)
+        || llama_read_count(g, c->has_split_kv_b ? "attention.value_length_mla" : "attention.value_length",
+                            1024, &c->value_dim, why)
+        || llama_read_count(g, "rope.dimension_count", 64, &c->rope_dims, why))
         return 1;
     if (c->rope_dims % 16 || c->head_dim % 8 || c->value_dim % 8 || c->head_dim <= c->rope_dims)
         return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "rope.dimension_count")),
                          "keys of %u elements, %u of them rotated, and values of %u: must be multiples of 8, "
                          "the rotated ones of 16, and some not rotated",
                          (unsigned)c->head_dim, (unsigned)c->rope_dims, (unsigned)c->value_dim);
-    return llama_expect(g, "attention.head_count_kv", 1, c->heads, why)
-           || (c->is_split
-               && (llama_expect(g, "attention.key_length", c->latent + c->rope_dims, c->head_dim, why)
-                   || llama_expect(g, "attention.value_length", c->latent, c->value_dim, why)));
+    return llama_check_optional(g, "attention.head_count_kv", 1, c->heads, why)
+           || (c->has_split_kv_b
+               && (llama_check_optional(g, "attention.key_length", c->latent + c->rope_dims, c->head_dim, why)
+                   || llama_check_optional(g, "attention.value_length", c->latent, c->value_dim, why)));
 }
 
 /* Reads heads, kv_heads, head_dim and value_dim. */
 static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     uint32_t values;
-    if (llama_count(g, "attention.head_count", 4096, &c->heads, why)) return 1;
-    if (LLAMA_HAS_LATENT(c->kind)) return llama_read_latent(c, g, why);
+    if (llama_read_count(g, "attention.head_count", 4096, &c->heads, why)) return 1;
+    if (LLAMA_HAS_LATENT(c->architecture)) return llama_read_latent(c, g, why);
     c->kv_heads = c->heads;
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.head_count_kv"))
-        && llama_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
+        && llama_read_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
         return 1;
     if (c->heads % c->kv_heads)
         return gguf_fail(why, gguf_place(g, key), "%u heads on %u", (unsigned)c->heads,
                          (unsigned)c->kv_heads);
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length"))) {
-        if (llama_count(g, "attention.key_length", 4096, &c->head_dim, why)) return 1;
+        if (llama_read_count(g, "attention.key_length", 4096, &c->head_dim, why)) return 1;
     } else {
         if (c->hidden % c->heads)
             return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "attention.head_count")),
@@ -702,33 +714,34 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
 /* Reads the attention window, and which layers have it. */
 static inline int llama_read_window(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
-    c->window = c->kind->window;
-    c->period = c->kind->period;
+    c->window = c->architecture->window;
+    c->full_attention_period = c->architecture->full_attention_period;
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.sliding_window"))
         && !gguf_get_u32(g, key, &c->window))
         return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
     if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.sliding_window_pattern"))) return 0;
-    if (!c->period) return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
-    return llama_count(g, "attention.sliding_window_pattern", 10000, &c->period, why);
+    if (!c->full_attention_period)
+        return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
+    return llama_read_count(g, "attention.sliding_window_pattern", 10000, &c->full_attention_period, why);
 }
 
 /* Reads the scales and soft caps. */
 static inline int llama_read_scales(llama_config *c, const gguf *g, gguf_error *why) {
-    uint32_t keys = c->kind->keys;
-    c->embedding_scale = c->kind->more & LLAMA_MORE_ROOT ? sqrt((double)c->hidden) : 1;
+    uint32_t keys = c->architecture->keys;
+    c->embedding_scale = c->architecture->features & LLAMA_FEATURE_ROOT ? sqrt((double)c->hidden) : 1;
     c->residual_scale = c->logit_scale = 1;
-    c->attention_cap = (double)c->kind->attention_cap;
-    c->final_cap = (double)c->kind->final_cap;
+    c->attention_cap = (double)c->architecture->attention_cap;
+    c->final_cap = (double)c->architecture->final_cap;
     if (keys & LLAMA_KEYS_CAPS
-        && (llama_optional(g, "attn_logit_softcapping", 1e-6, 1e6, &c->attention_cap, why)
-            || llama_optional(g, "final_logit_softcapping", 1e-6, 1e6, &c->final_cap, why)))
+        && (llama_read_optional(g, "attn_logit_softcapping", 1e-6, 1e6, &c->attention_cap, why)
+            || llama_read_optional(g, "final_logit_softcapping", 1e-6, 1e6, &c->final_cap, why)))
         return 1;
     if (keys & LLAMA_KEYS_SCALES
-        && (llama_optional(g, "embedding_scale", 0, 1e6, &c->embedding_scale, why)
-            || llama_optional(g, "residual_scale", 0, 1e6, &c->residual_scale, why)))
+        && (llama_read_optional(g, "embedding_scale", 0, 1e6, &c->embedding_scale, why)
+            || llama_read_optional(g, "residual_scale", 0, 1e6, &c->residual_scale, why)))
         return 1;
     if (keys & (LLAMA_KEYS_TIMES | LLAMA_KEYS_DIVIDED)
-        && llama_optional(g, "logit_scale", 0, 1e6, &c->logit_scale, why))
+        && llama_read_optional(g, "logit_scale", 0, 1e6, &c->logit_scale, why))
         return 1;
     if (keys & LLAMA_KEYS_DIVIDED) c->logit_scale = 1 / c->logit_scale;
     return 0;
@@ -745,13 +758,14 @@ static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
     if (embedding->dimensions != 2 || embedding->size[1] > 1u << 24)
         return gguf_fail(why, embedding->offset, "'token_embd.weight': not a matrix of at most 2^24 rows");
     c->vocab = (uint32_t)embedding->size[1];
-    if (llama_count(g, "block_count", 10000, &c->layers, why)
-        || llama_count(g, "context_length", 1u << 30, &c->context, why)
-        || llama_count(g, "embedding_length", 1u << 20, &c->hidden, why)
-        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_experts(c, g, why)
+    if (llama_read_count(g, "block_count", 10000, &c->layers, why)
+        || llama_read_count(g, "context_length", 1u << 30, &c->context, why)
+        || llama_read_count(g, "embedding_length", 1u << 20, &c->hidden, why)
+        || llama_read_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_experts(c, g, why)
         || llama_read_heads(c, g, why))
         return 1;
-    eps = c->kind->norm == LLAMA_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+    eps = c->architecture->norm == LLAMA_RMS ? "attention.layer_norm_rms_epsilon"
+                                             : "attention.layer_norm_epsilon";
     if (!gguf_get_float(g, llama_key(key, sizeof key, g, eps), &c->eps) || !(c->eps >= 0 && c->eps < 1))
         return gguf_fail(why, gguf_place(g, key), "'%s' is missing, or not from 0 to 1", key);
     return llama_read_window(c, g, why) || llama_read_scales(c, g, why) || llama_read_rope(c, g, why);
@@ -782,9 +796,10 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
     if (!llama_format(t->from->format, &format))
         return gguf_fail(why, t->from->offset, "'%s': no kernels for %s", name,
                          gguf_format_name(t->from->format));
-    if (rows && !strstr(name, ".bias") && columns % llama_unit(t))
+    if (rows && !strstr(name, ".bias") && columns % llama_column_unit(t))
         return gguf_fail(why, t->from->offset, "'%s': rows of %u values, must be a multiple of %u in %s",
-                         name, (unsigned)columns, (unsigned)llama_unit(t), gguf_format_name(t->from->format));
+                         name, (unsigned)columns, (unsigned)llama_column_unit(t),
+                         gguf_format_name(t->from->format));
     return 0;
 }
 
@@ -792,8 +807,8 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
 static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_t rows, uint32_t *row) {
     if (!whole->from) return;
     *t = *whole;
-    whole->is_whole = 1;
-    t->is_whole = 0;
+    whole->is_divided = 1;
+    t->is_divided = 0;
     t->is_part = 1;
     t->first = *row;
     if (whole->rows == 1) /* a vector */
@@ -804,7 +819,7 @@ static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_
 }
 
 /* Splits the tensors of a layer that hold several of its matrices. */
-static inline void llama_split(const llama_config *c, llama_tensor *t) {
+static inline void llama_split_fused(const llama_config *c, llama_tensor *t) {
     uint32_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim, row;
     row = 0;
     llama_take_rows(&t[LLAMA_Q], &t[LLAMA_QKV], q, &row);
@@ -825,7 +840,7 @@ static inline void llama_split(const llama_config *c, llama_tensor *t) {
 /* Finds all tensors of the model; returns an array to be freed, or NULL. An unknown tensor in the file is
    refused: a program that ignored it would compute something else than the model. */
 static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf *g, gguf_error *why) {
-    const llama_architecture *a = c->kind;
+    const llama_architecture *a = c->architecture;
     llama_tensor *all, *t;
     size_t i;
     uint32_t layer;
@@ -854,7 +869,7 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
     for (layer = 0; !bad && layer < c->layers; layer++, t += LLAMA_TENSORS_OF_A_LAYER) {
         mixture = llama_is_mixture(c, layer);
         LLAMA_LAYER_TENSORS(LLAMA_FIND_IN_LAYER)
-        if (!bad) llama_split(c, t);
+        if (!bad) llama_split_fused(c, t);
     }
     known = bad ? NULL : (char *)calloc(g->tensors, 1);
     for (; known && t > all; t--)
