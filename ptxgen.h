@@ -121,9 +121,10 @@
           between threads (ids, loads, atomics, results of calls and raw text) and the branches and loops that
           depend on them. It refuses a collective instruction that only some of its threads reach; a thread
           that has executed ptx_ret does not. Block ids differ within a cluster. %tid.x / 32 is uniform in a
-          warp, and so is (%ctaid.x * 128 + %tid.x) / 32 if ptx_require_block() or ptx_launch_bounds()
-          declares a block of a multiple of 32 threads; comparisons with multiples of 32 and 128 are
-          understood too. Assert what the verifier cannot know by ptx_cluster_uniform(), ptx_uniform(),
+          warp: a block without a declared shape is taken to have one dimension. So is (%ctaid.x * 128 +
+          %tid.x) / 32, if ptx_require_block() or ptx_launch_bounds(), which is taken as the block's size,
+          declares a multiple of 32 threads; comparisons with multiples of 32 and 128 are understood too.
+          Assert what the verifier cannot know by ptx_cluster_uniform(), ptx_uniform(),
           ptx_warpgroup_uniform() or ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes
           that take part: if it is full, the whole warp must arrive; another mask is not checked. To compute
           one, call ptx_ballot(k, p, all) before the `if` on p.
@@ -1952,7 +1953,7 @@ PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, con
 
 /* Verifies every kernel, as ptx_text does. Returns the code of the module's error. */
 PTXGEN_API ptx_code ptx_verify(ptx_module *m);
-/* The register pressure of kernel or function `index`, in the order of their starts; 0 on an error. */
+/* The register pressure of entry `index`, as ptx_entry_get counts them; 0 on an error. */
 PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info);
 /* Finds the instruction of line `line` (counted from 1) of the last ptx_text. Returns 0 if there is none. */
 PTXGEN_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place);
@@ -2811,8 +2812,7 @@ enum {
 #define PTX__INDEX(word) ((word)&0x07ffffffu)
 #define PTX__INDEX_MAX 0x07ffffffu
 #define PTX__PREDICATE(word) PTX__WORD(PTX__W_PRED, PTX__INDEX(word)) /* also for a negated one */
-/* Whether a word begins an immediate; an integer immediate. */
-#define PTX__IS_NUMBER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_F64 - PTX__W_UNSIGNED)
+/* Whether a word begins an integer immediate. */
 #define PTX__IS_INTEGER(word) (PTX__TAG(word) - PTX__W_UNSIGNED <= PTX__W_HEX16 - PTX__W_UNSIGNED)
 /* Whether an operand has three words: an immediate or a memory operand. */
 #define PTX__LONG_TAGS (0x1fu << PTX__W_UNSIGNED | 1u << PTX__W_MEM)
@@ -3334,9 +3334,7 @@ static void *ptx__default_alloc(void *user, void *block, size_t old_size, size_t
     return realloc(block, new_size);
 }
 
-static const ptx_error ptx__no_module = {PTX_E_MEMORY,
-                                         "error: there is no module: out of memory, or a description that "
-                                         "ptx_module_new refused [memory]",
+static const ptx_error ptx__no_module = {PTX_E_MEMORY, "error: out of memory: there is no module [memory]",
                                          "", "", 0};
 
 /* Clean a message: in the table's mnemonics, %1 and other counts become N; %t, %s, %m and %l vanish. */
@@ -4821,8 +4819,7 @@ static int ptx__fits(uint64_t bits, unsigned type) {
     return bits >> width == 0;
 }
 
-/* Round a double, given by its bits, to the nearest float. Returns 0 where a finite value becomes infinite, 2
-   where a value that is not 0 becomes 0, 1 otherwise. */
+/* Rounds a double, given by its bits, to the nearest float. Returns 0 if a finite value becomes infinite. */
 static int ptx__f32_word(uint64_t bits, uint32_t *word) {
     double value;
     float f;
@@ -4830,10 +4827,8 @@ static int ptx__f32_word(uint64_t bits, uint32_t *word) {
     f = (float)value;
     memcpy(word, &f, sizeof *word);
     if ((*word & 0x7fffffffu) > 0x7f800000u) *word = 0x7fffffffu; /* the same NaN on every machine */
-    if (!(*word << 1) && bits << 1) return 2;
     return (*word & 0x7fffffffu) != 0x7f800000u || (bits << 1) == (uint64_t)0x7ff << 53;
 }
-#define PTX__UNDERFLOW ((uint64_t)1 << 32) /* with the bits of a float 0: rounded from another one */
 
 /* One operand of the instruction that is being recorded. */
 typedef struct ptx__use {
@@ -4863,12 +4858,11 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
         if (v.type == PTX_F32) {
             uint32_t word;
             double value;
-            int fits = ptx__f32_word(bits, &word);
             memcpy(&value, &bits, sizeof value);
-            if (!fits)
+            if (!ptx__f32_word(bits, &word))
                 return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32",
                                  u->index, ptx__use_name(u), value);
-            bits = word | (fits == 2 ? PTX__UNDERFLOW : 0);
+            bits = word;
             tag = PTX__W_F32;
         } else {
             if ((bits & 0x7fffffffffffffffull) > 0x7ff0000000000000ull) bits = 0x7fffffffffffffffull;
@@ -4987,7 +4981,6 @@ static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t request, pt
 static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__operand v, char slot) {
     uint32_t form, bits = 0, guard = k->guard;
     size_t at;
-    int underflow = 0;
     ptx_val d;
     if (v.kind == PTX__REG_OFFSET && !strchr("mskbrlgoa", slot)) { /* address + offset, as a number */
         int64_t offset;
@@ -5006,7 +4999,6 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
             ptx__fail(k, PTX_E_RANGE, site, "%g does not fit %s", value, ptx__fact(v.type)->name);
             return v;
         }
-        underflow = !(bits & 0x7fffu) && v.bits << 1;
         form = ptx__get_form(k, site, PTX_MOV, PTX_B16, 0, 0);
     } else if (v.kind == PTX__REG && v.flags & PTX__INVERTED && slot != 'p') {
         if (!ptx__require_own(k, site, v, "a predicate")) return v;
@@ -5027,7 +5019,7 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
     else {
         ptx__push_word(k, PTX__WORD(PTX__W_HEX16, 0));
         ptx__push_word(k, bits);
-        ptx__push_word(k, (uint32_t)underflow); /* PTX__UNDERFLOW */
+        ptx__push_word(k, 0);
     }
     k->guard = 0;
     ptx__commit_plain(k, site, form - 1, at, 1);
@@ -5208,7 +5200,7 @@ PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *me
         w[1] = (uint32_t)o.bits;
         w[2] = (uint32_t)(o.bits >> 32);
     } else if (tag == PTX__W_F32)
-        *wrong |= ptx__f32_word(v.handle << 9, &w[1]) != 1;
+        *wrong |= !ptx__f32_word(v.handle << 9, &w[1]);
     else
         *wrong |= tag & PTX__EXACT ? number != memo->max_immediate[i]
                                    : (number > memo->max_immediate[i]) | (tag & PTX__NOT_ZERO && !number);
@@ -8555,6 +8547,7 @@ PTX__RARE unsigned ptx__tid_operation_class(const ptx_kernel *k, const ptx__form
               above = outcomes == PTX__MORE || outcomes == (PTX__EQUAL | PTX__LESS);
     uint64_t n = number ? w[1] | (uint64_t)w[2] << 32 : 0, rows = 1;
     unsigned class_ = x[0].tid_flags & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, c;
+    if (op == PTX_BFE && x[2].class_ > class_) class_ = x[2].class_;
     if (k->required_block[1] * k->required_block[2] > 1
         && (c = ptx__class_of_rows(k->required_block[0])) > class_)
         class_ = c;
@@ -9494,8 +9487,10 @@ PTX__RARE_API ptx_code ptx_verify(ptx_module *m) {
 
 PTXGEN_API int ptx_pressure(ptx_module *m, uint32_t index, ptx_pressure_info *info) {
     ptx__graph g;
-    if (!m || !info || m->error.code || index >= m->kernels_used) return 0;
-    return !ptx__verify_with(m->kernels.at[index], &g) && ptx__find_pressure(m->kernels.at[index], &g, info);
+    ptx_kernel *k;
+    if (!m || !info || m->error.code || index >= m->entries.count) return 0;
+    k = m->kernels.at[m->entries.at[index]];
+    return !ptx__verify_with(k, &g) && ptx__find_pressure(k, &g, info);
 }
 
 /* -- print -- */
@@ -10030,7 +10025,8 @@ static uint32_t ptx__count_lines(const char *p, const char *end) {
 }
 
 PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments) {
-    uint32_t before = (m->comments ? 1u : 0u) | (m->loc_lines ? 2u : 0u);
+    const uint32_t before = m ? (m->comments ? 1u : 0u) | (m->loc_lines ? 2u : 0u) : 0;
+    if (!m) return 0;
     m->comments = comments & 1u;
     m->loc_lines = comments >> 1 & 1u;
     return before;

@@ -1,12 +1,12 @@
 /* ptxgen_cuda.h - v0.2.0 - load and launch PTX through the CUDA driver. Public domain or MIT, at your choice.
 
    WHAT   Finds the driver at run time, loads what ptxgen.h builds, caches it, launches it. No CUDA toolkit,
-          no cuda.h, nothing to link but the C library (and -ldl where dlopen is apart from it).
+          no cuda.h, nothing to link but the C library (and -ldl where it does not contain dlopen).
    DO     In exactly one C or C++ file:   #define PTXGEN_IMPLEMENTATION
                                           #include "ptxgen_cuda.h"
           Everywhere else include it plainly. ptxgen.h must lie beside it.
 
-   A module m of ptxgen.h, whose first entry is saxpy(x, y, a, n), on the GPU:
+   Run a module m of ptxgen.h, whose first entry is saxpy(x, y, a, n), on the GPU:
 
        ptxcu *cu;
        if (ptxcu_open(&cu, NULL)) { puts(ptxcu_get_error(cu)->message); ptxcu_close(cu); return 1; }
@@ -29,9 +29,9 @@
    INDEX  (search for the tag; the three headers have the same, and [MATH] is in ptxgen.h)
      [MANUAL]     concepts, rules, what it does not do
      [CONFIG]     macros that you may define before including
-     [ERRORS]     the catalogue: one line makes the code, its name and its meaning
+     [ERRORS]     the catalogue: each line defines a code, its name and its meaning
      [TYPES]      handles, descriptions, arguments
-     [TABLE]      the driver's functions: pointers, loader and message are made from it
+     [TABLE]      the driver's functions: their pointers and their loader are generated from it
      [INTERFACE]  functions; then a part for each operation on tensors
      [SUPPORT]    implementation: memory, errors, library
      [CORE]       implementation: handle, memory, streams, programs, cache, launch, calls, operations
@@ -40,43 +40,42 @@
    [MANUAL]
    LIBRARY  ptxcu_open loads ptxcu_desc.library. Without one it loads the library that the environment
           variable PTXGEN_CUDA_LIBRARY names, and without that libcuda.so.1 or libcuda.so (nvcuda.dll on
-          Windows). If no device works, it loads ptxcu_desc.fallback, or the library that
+          Windows). If that fails or finds no device, it loads ptxcu_desc.fallback, or the library that
           PTXGEN_CUDA_FALLBACK names. So a machine without a GPU runs the same program on the CPU driver of
           tests/sim (`make build/libptxsim.so`). An empty variable counts as unset. A program with more
           rights than its caller (setuid) ignores both variables. The library stays loaded after ptxcu_close,
           because its own threads may still run.
    CONTEXT  The handle uses the device's primary context, which it shares with the CUDA runtime and others.
-          ptxcu_desc.context gives another one; use_current_context takes the current one. The caller keeps
-          such a context until ptxcu_close. Each call pushes the handle's context and pops it before it
-          returns, also on errors. It pushes nothing if that context is already current: a thread that
-          launches often can make it current (ptxcu_get_context).
-   THREADS  Several threads may use one handle at the same time, and several handles one context. These may
-          not run at the same time:
+          ptxcu_desc.context selects another one; use_current_context selects the thread's current one. The
+          caller must keep such a context until ptxcu_close. Each call pushes the handle's context and pops it
+          before it returns, also on errors. It pushes nothing if that context is already current: a thread
+          that launches often can make it current (ptxcu_get_context).
+   THREADS  Several threads may use one handle at the same time, and several handles may share one context.
+          These may not run at the same time:
           - ptxcu_open or ptxcu_close, and any other call with that handle;
           - ptxcu_unload, ptxcu_cache_clear or ptxcu_entry_by_name, and any use of the program;
-          - two calls with one result.
+          - two calls with the same ptxcu_result.
           Threads that ask for the same operation build it once. A caller's allocator must be thread-safe if
-          several threads use the handle. Streams and events order the work of the GPU.
+          several threads use the handle. Streams and events order work on the GPU.
    ERRORS  Every function returns PTXCU_E_NONE (0) or a code. ptxcu_get_error describes the calling thread's
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
           next call that waits. ptxcu_desc.log receives each message as it arises.
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
-          valid until the stream has executed the copy. Copies of pinned memory (ptxcu_host_alloc) overlap
-          with other work; for pageable memory the driver may wait.
+          valid until the stream has executed the copy. Copies from and to pinned memory (ptxcu_host_alloc)
+          overlap with other work; for pageable memory the call may wait.
    LAUNCH  Each launch is checked against the entry's parameters and limits before the driver sees it.
           Launching allocates nothing, waits for nothing, formats no text, and may be captured in a graph.
-   TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory block that holds it.
-          ptxcu_tensor_create allocates the block, ptxcu_tensor_wrap borrows it, views share it. After the
-          block is freed, every use of a tensor in it is refused (FREED).
-   TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create) says
-          how coordinates read an array or memory, a surface object (ptxcu_surface_create) lets kernels write
-          an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them with ptx_tex,
-          ptx_surface_load and ptx_surface_store (ptxgen.h). Destroy an object before its array or memory.
-          Copies of arrays are declared beside them, and the import of memory and semaphores of Vulkan,
-          Direct3D 12 and OpenGL.
-   CALLS  A call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before or
-          after this one. A field that is 0 means what that header's manual says under ZERO.
+   TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory that holds it.
+          ptxcu_tensor_create allocates the memory, ptxcu_tensor_wrap borrows it, views share it. After the
+          memory is freed, every use of a tensor in it is refused (FREED).
+   TEXTURES  A ptxcu_array holds texels in the driver's layout. A texture object (ptxcu_texture_create)
+          defines how coordinates read an array or memory; a surface object (ptxcu_surface_create) lets
+          kernels write an array. Kernels get the 64-bit objects as parameters of type PTX_U64 and use them
+          with ptx_tex, ptx_surface_load and ptx_surface_store (ptxgen.h). Destroy an object before its array
+          or memory. [INTERFACE] also has copies of arrays, and imports from Vulkan, Direct3D and OpenGL.
+   CALLS  A ptxcu_call is an operation of ptxgen_kernels.h on given tensors. Include that header too, before
+          or after this one. A field that is 0 means what that header's manual says under ZERO.
 
               ptxcu_flash_decode_desc d = PTX_ZERO;                // then its tensors
               ptxcu_call call;
@@ -89,33 +88,33 @@
           ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
           the tensors' memory until the call has finished. The host can wait for a result or poll it; a stream
           can wait for it.
-   DEPENDENT LAUNCH  ptxcu_desc.dependent_launch hides the time of a launch behind the end of the previous
-          kernel (programmatic dependent launch). A kernel may start before the previous kernel in its stream
-          has ended, on multiprocessors that have room. It executes griddepcontrol.wait before it uses memory
-          that others write; until then gemv fetches weights. Results are the same. The flag needs sm_90 and
-          driver 12.3, else it has no effect. It applies to operations and to modules with
-          ptx_module_desc.dependent_launch, not to cooperative launches. In a graph, programmatic edges join
-          such launches.
+   DEPENDENT LAUNCH  ptxcu_desc.dependent_launch overlaps the launch of a kernel with the end of the previous
+          one (programmatic dependent launch). A kernel may start before the previous kernel in its stream has
+          ended, on multiprocessors that have room. It executes griddepcontrol.wait before it uses memory that
+          other kernels write. Before that, gemv and gemm may prefetch weights into the L2 cache. Results do
+          not change. The flag needs sm_90 and driver 12.3; otherwise it has no effect. It applies to
+          operations and to modules with ptx_module_desc.dependent_launch, not to cooperative launches. In a
+          graph, such launches are connected by programmatic edges.
    GRAPHS  The work queued on a stream between ptxcu_graph_begin and ptxcu_graph_end becomes one graph, which
           is launched by one call. Arguments are frozen. Values that change between launches must be read from
           device memory, as the operations of ptxgen_kernels.h do with lengths and positions.
    CACHE  ptxcu_operation builds and loads a kernel at the first call. Later calls find it by the operation
-          and the bytes of its description. Padding counts: start each description from PTX_ZERO.
+          and the bytes of its description, padding included: start each description from PTX_ZERO.
    DISK  With ptxcu_desc.cache_folder, machine code is kept between runs in at most cache_files files of at
-          most 4 MiB. A hash of text, chip and driver version selects four files that may hold a text; a new
-          text replaces the oldest of the four. A file stores chip, driver version, the whole text and a
-          checksum. A file is written under a temporary name and then renamed, so a reader sees the old or the
-          new file. Code that cannot be read, written or trusted is built again, without an error. Two faults
-          are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a folder that exists
-          and cannot be trusted (FOLDER). Several processes may share a folder. The first write of a handle
-          removes temporary files older than an hour, which killed processes leave.
+          most 4 MiB. A hash of PTX text, chip and driver version selects a set of four files; new code
+          replaces the oldest file of its set. A file holds chip, driver version, the whole text, the machine
+          code and a checksum. It is written under a temporary name and then renamed, so a reader sees the old
+          or the new file. Code that cannot be read, written or trusted is built again, without an error. Two
+          faults are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a folder that
+          exists and cannot be trusted (FOLDER). Several processes may share a folder. The first write of a
+          handle removes temporary files older than an hour, which killed processes leave.
    TRUST  Machine code from the folder runs with the rights of the program and cannot be checked. Only the
           effective user of the program and root are trusted.
           - The folder must belong to that user or root, and nobody else may write to it unless it is sticky
             (/tmp). ptxcu_open and each use check this.
           - A file is used if it is a regular file of that user, without a second hard link, that nobody else
-            may write to. It is opened without following a link and without waiting. Its lengths must add up
-            to its size, and its text must equal the requested one, byte by byte.
+            may write to. It is opened without following a link and without blocking. The lengths in it must
+            add up to its size, and its text must equal the requested one, byte by byte.
           - A file is created under a random new name, with access for its user alone.
           The caller chooses the directories above the folder. A user who may rename one of these directories
           can replace the folder, so choose a folder in the user's home, one for each user. On Windows the
@@ -125,8 +124,8 @@
           of the context.
 
    DOES NOT  track buffers, arrays, textures, surfaces, streams, events and results (destroy them before
-          ptxcu_close); order streams; build graphs node by node; use several devices through one handle (open
-          one handle for each).
+          ptxcu_close); synchronise streams with each other; build graphs node by node; use several devices
+          through one handle (open one handle for each).
 */
 #ifndef PTXGEN_CUDA_H
 #define PTXGEN_CUDA_H
@@ -181,38 +180,38 @@ typedef enum ptxcu_code { PTXCU_ERRORS(PTXCU__ENUM) PTXCU_E_COUNT } ptxcu_code;
    ptxcu_close. */
 typedef struct ptxcu_error {
     ptxcu_code code;
-    const char *message;     /* code and cause; "" without a failure */
+    const char *message;     /* what failed and why; "" without a failure */
     int driver_result;       /* CUresult; 0: not a driver failure */
     const char *driver_name; /* "CUDA_ERROR_OUT_OF_MEMORY", or "" */
     const char *call;        /* "cuMemAlloc_v2(123 bytes)", or "" */
-    const char *log;         /* the log of the driver's compiler after JIT, else "" */
+    const char *log;         /* after JIT the log of the driver's compiler, else "" */
 } ptxcu_error;
 
 /* ---- [TYPES] ---------------------------------------------------------------------------------------- */
 
-typedef struct ptxcu ptxcu;                 /* a driver, a device, a context, a cache */
+typedef struct ptxcu ptxcu;                 /* the handle: a driver, a device, a context, a kernel cache */
 typedef struct ptxcu_program ptxcu_program; /* a loaded module */
 typedef void *ptxcu_stream;                 /* CUstream; NULL is the default stream */
 typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
-/* PTXCU_LOG_ERROR: the message of a call that failed; its details in further calls. PTXCU_LOG_NOTE: driver
-   and device that were opened, and why others were not; a program that was compiled, or read from the cache
-   folder. */
+/* PTXCU_LOG_ERROR: the message of a failed call; later texts may add details to it. PTXCU_LOG_NOTE: the
+   driver and device that were opened, and why libraries tried before them failed; a program that was
+   compiled, or read from the cache folder. */
 enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
 typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
 
 /* In each field 0 selects the default. */
 typedef struct ptxcu_desc {
-    const char *library;      /* path or name; NULL: see LIBRARY */
-    const char *fallback;     /* loaded if `library` has no device; NULL: see LIBRARY */
-    int device;               /* ordinal, used with the primary context only */
-    int use_current_context;  /* 1: use the thread's current context and its device; without one: CONTEXT */
-    void *context;            /* a CUcontext, used with its device; NULL: none */
-    const char *cache_folder; /* folder for machine code, see DISK and TRUST; NULL: none */
-    uint32_t cache_files;     /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
+    const char *library;       /* path or name; NULL: see LIBRARY */
+    const char *fallback;      /* loaded if `library` fails or has no device; NULL: see LIBRARY */
+    int device;                /* ordinal; ignored if another context than the primary one is selected */
+    int use_current_context;   /* 1: use the thread's current context and its device; none: error CONTEXT */
+    void *context;             /* CUcontext to use, with its device; NULL: see CONTEXT */
+    const char *cache_folder;  /* folder for machine code, see DISK and TRUST; NULL: none */
+    uint32_t cache_files;      /* maximum number of files in it, of at most 4 MiB each; 0: 256 */
     uint32_t dependent_launch; /* 1: see DEPENDENT LAUNCH */
-    ptx_alloc_fn alloc;       /* NULL: realloc and free; see THREADS */
+    ptx_alloc_fn alloc;        /* NULL: realloc and free; see THREADS */
     void *alloc_user;
     ptxcu_log_fn log; /* called on the thread of the call; must not use the handle. NULL: none */
     void *log_user;
@@ -225,8 +224,8 @@ typedef struct ptxcu_device {
     int ordinal;
     int is_cpu_driver;    /* 1: the driver is the CPU driver of tests/sim */
     int driver_version;   /* 12040 is CUDA 12.4 */
-    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(80); from sm_90 on with the features of this
-                             very chip, such as PTX_SM_A(90), if the driver takes them */
+    ptx_target target;    /* for ptx_module_desc, such as PTX_SM(80); from sm_90 on with the chip's own
+                             features, such as PTX_SM_A(90), if the driver supports them */
     uint32_t max_version; /* newest PTX version of the driver, for ptx_module_desc; 84 is 8.4 */
     uint32_t sm_count;
     uint32_t max_threads_per_block;
@@ -236,8 +235,8 @@ typedef struct ptxcu_device {
     uint64_t l2_bytes, memory_bytes;
     uint32_t memory_clock_khz; /* 0: unknown */
     uint32_t memory_bus_bits;
-    uint32_t max_cluster; /* maximum number of blocks in a cluster: 8; 0: no clusters */
-    uint32_t dependent_launch; /* 1: asked for by ptxcu_desc, and there is such a launch */
+    uint32_t max_cluster;      /* maximum number of blocks in a cluster: 8; 0: no clusters */
+    uint32_t dependent_launch; /* 1: requested in ptxcu_desc, and supported by device and driver */
 } ptxcu_device;
 
 /* A range of device memory, by value. All zero: none. A sub-range is { address + offset, bytes }. */
@@ -273,8 +272,8 @@ typedef struct ptxcu_tensor {
     uint32_t type; /* a ptx_type of at least 1 byte */
     /* private */
     ptxcu *owner;
-    uint64_t serial; /* serial number of the block; stale after the block is freed */
-    uint32_t block;
+    uint64_t serial; /* of the allocation; no other has the same, even after this one is freed */
+    uint32_t allocation;
     uint32_t view; /* 1: a view, which cannot be freed */
 } ptxcu_tensor;
 
@@ -285,7 +284,7 @@ typedef struct ptxcu_tensor {
 /* A checked and planned operation on given tensors. A value with nothing to free; may be launched any number
    of times. Made by ptxcu_<operation>_prepare or ptxcu_call_prepare. */
 typedef struct ptxcu_call {
-    ptx_plan plan; /* read launches, workspace_bytes, min_bytes */
+    ptx_plan plan; /* public: launches, workspace_bytes, min_bytes */
     /* private */
     ptxcu *owner;
     const char *name;
@@ -293,10 +292,10 @@ typedef struct ptxcu_call {
     uint64_t clears;    /* value of ptxcu.clears when the call was prepared */
     uint64_t workspace; /* bytes */
     uint64_t workspace_address;
-    uint32_t tensors, workspace_block;
+    uint32_t tensors, workspace_allocation;
     struct {
         uint64_t serial;
-        uint32_t block;
+        uint32_t allocation;
         const char *name;
     } tensor[PTXCU_CALL_TENSORS];
     uint64_t args[PTXCU_CALL_ARGS / 8];
@@ -311,9 +310,9 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
 /* ---- [TABLE] -------------------------------------------------------------------------------------------
 
    X(function, parameters): the driver functions in use, under their ABI names. Each returns CUresult, an int.
-   These lines make the pointers, the loader and the list of missing symbols. CUdevice is an int, CUdeviceptr
-   has 64 bits, handles are pointers. cuLaunchKernelEx is optional: it is loaded for clusters and dependent
-   launches only. */
+   The pointers, the loader and the list of missing symbols are generated from these lines. CUdevice is an
+   int, CUdeviceptr has 64 bits, handles are pointers. cuLaunchKernelEx is not listed: it is loaded apart, as
+   only clusters and dependent launches need it. */
 #define PTXCU_DRIVER(X)                                                                                      \
     X(cuInit, (unsigned flags))                                                                              \
     X(cuDriverGetVersion, (int *version))                                                                    \
@@ -377,8 +376,8 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
     X(cuLaunchKernel, (void *function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,      \
                        unsigned bz, unsigned shared_bytes, void *stream, void **params, void **extra))
 
-/* Functions that a library may lack: a call that needs one is then refused (SYMBOL). Descriptions point to
-   structs as cuda.h has them. */
+/* Functions that a library may lack: a call that needs one is then refused (SYMBOL). desc, copy, resource,
+   sampling, view and params point to structs with the layout of cuda.h. */
 #define PTXCU_DRIVER_OPTIONAL(X)                                                                             \
     X(cuArray3DCreate_v2, (void **array, const void *desc))                                                  \
     X(cuArrayDestroy, (void *array))                                                                         \
@@ -413,12 +412,13 @@ typedef struct ptxcu_result ptxcu_result; /* a running call, see ptxcu_call_star
 /* ---- [INTERFACE] ---------------------------------------------------------------------------------------
 
    A function returns PTXCU_E_NONE (0) or a code, which ptxcu_get_error explains; each may return DRIVER,
-   ARGUMENT and MEMORY. An output is the last parameter, before a stream, and is zero on error. A NULL handle
-   gives MEMORY. Functions are thread-safe but for what the manual lists under THREADS. */
+   ARGUMENT and MEMORY. A new object or a value returned through a pointer is zero on error (not the handle of
+   ptxcu_open). A NULL handle gives MEMORY. Functions are thread-safe but for what the manual lists under
+   THREADS. */
 
 /* -- handle -- */
 
-/* Load a driver and open a device. *cu: the new handle, to be closed also after an error; NULL without
+/* Load a driver and open a device. *cu: the handle, to be closed even after an error; NULL only for lack of
    memory. desc: NULL selects all defaults. Errors: LIBRARY, SYMBOL, NO_DEVICE, DEVICE, CONTEXT, FOLDER. */
 PTXGEN_API ptxcu_code ptxcu_open(ptxcu **cu, const ptxcu_desc *desc);
 /* Unload all programs, free all tensors, release the context. Does not wait for running work: call ptxcu_sync
@@ -446,7 +446,7 @@ PTXGEN_API ptxcu_code ptxcu_free(ptxcu *cu, ptxcu_buffer buffer);
 /* Allocate pinned host memory: copies from and to it are asynchronous. */
 PTXGEN_API ptxcu_code ptxcu_host_alloc(ptxcu *cu, size_t bytes, void **memory);
 PTXGEN_API ptxcu_code ptxcu_host_free(ptxcu *cu, void *memory); /* NULL is ignored */
-/* count * element_bytes; SIZE_MAX, which no allocation has, on overflow. */
+/* count * element_bytes; on overflow SIZE_MAX, which no allocation can have. */
 PTXGEN_API size_t ptxcu_bytes(size_t count, size_t element_bytes);
 /* Queue a copy of `bytes` bytes on the stream: host to device, device to host. */
 PTXGEN_API ptxcu_code ptxcu_upload(ptxcu *cu, ptxcu_buffer to, size_t to_offset, const void *from,
@@ -456,7 +456,7 @@ PTXGEN_API ptxcu_code ptxcu_download(ptxcu *cu, void *to, ptxcu_buffer from, siz
 /* The same, device to device. The two ranges must not overlap. */
 PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, ptxcu_buffer from,
                                  size_t from_offset, size_t bytes, ptxcu_stream stream);
-/* Queue a fill on the stream. fill32: `count` words of 4 bytes, to_offset a multiple of 4. */
+/* Queue a fill on the stream. fill32: `count` words of 4 bytes; their address must be a multiple of 4. */
 PTXGEN_API ptxcu_code ptxcu_fill8(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint8_t value, size_t bytes,
                                   ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_fill32(ptxcu *cu, ptxcu_buffer to, size_t to_offset, uint32_t value, size_t count,
@@ -466,7 +466,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
 
 /* -- arrays: texels in the driver's own layout, for textures and surfaces -- */
 
-/* A cube map has six square faces: +x, -x, +y, -y, +z, -z. */
+/* Flags: cube maps, of six square faces (+x, -x, +y, -y, +z, -z); for surfaces; for gathers (tld4). */
 enum { PTXCU_ARRAY_CUBE = 1, PTXCU_ARRAY_SURFACE = 2, PTXCU_ARRAY_GATHER = 4 };
 
 /* In each field 0 selects the default. Sizes are in texels. */
@@ -476,9 +476,9 @@ typedef struct ptxcu_array_desc {
     uint32_t width;    /* at least 1 */
     uint32_t height;   /* 0: one dimension */
     uint32_t depth;    /* 0: one or two dimensions */
-    uint32_t layers; /* arrays of one size and one handle; with PTXCU_ARRAY_CUBE cube maps; 0: not layered */
-    uint32_t levels; /* each half the size of the one before; 0: one level, not mipmapped */
-    uint32_t flags;  /* PTXCU_ARRAY_CUBE (height = width), _SURFACE: for ptxcu_surface_create, _GATHER */
+    uint32_t layers;   /* number of layers, with PTXCU_ARRAY_CUBE of cube maps; 0: not layered */
+    uint32_t levels;   /* mipmap levels, each half the size of the previous one; 0: not mipmapped */
+    uint32_t flags;    /* PTXCU_ARRAY_CUBE (height = width), _SURFACE: for ptxcu_surface_create, _GATHER */
 } ptxcu_array_desc;
 
 /* An array, by value. All zero: none. */
@@ -487,19 +487,19 @@ typedef struct ptxcu_array {
     ptxcu_array_desc desc;
 } ptxcu_array;
 
-/* A box of texels of one level. NULL or all zero: all of level 0. z counts slices, layers, or 6 * cube map +
-   face. A size of 0: to the end of the array. */
+/* A box of texels of one level. NULL or all zero: all of level 0. z: slice, layer, or 6 * cube map + face. A
+   size of 0: to the end of the array. */
 typedef struct ptxcu_region {
     uint32_t x, y, z, width, height, depth, level;
 } ptxcu_region;
 
 /* Allocate an array, contents undefined. */
 PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc, ptxcu_array *array);
-/* Free an array. Waits for the context. *array becomes zero. Destroy its textures and surfaces before. A zero
+/* Free an array. Waits for the context. *array becomes zero. Destroy its textures and surfaces first. A zero
    array is ignored. */
 PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array);
-/* Queue a copy between a region and host memory: its rows lie `pitch` bytes apart, slices or layers height of
-   the region * pitch. pitch: 0: no gaps. Host memory must stay valid as for ptxcu_upload. */
+/* Queue a copy between a region of an array and host memory, where rows are `pitch` bytes apart (0: without
+   gaps), and slices or layers pitch * region height. Host memory must stay valid as for ptxcu_upload. */
 PTXGEN_API ptxcu_code ptxcu_array_upload(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *region,
                                          const void *from, size_t pitch, ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_array_download(ptxcu *cu, void *to, size_t pitch, const ptxcu_array *from,
@@ -510,8 +510,8 @@ PTXGEN_API ptxcu_code ptxcu_array_load(ptxcu *cu, const ptxcu_array *to, const p
 PTXGEN_API ptxcu_code ptxcu_array_store(ptxcu *cu, ptxcu_buffer to, size_t offset, size_t pitch,
                                         const ptxcu_array *from, const ptxcu_region *region,
                                         ptxcu_stream stream);
-/* Queue a copy of from_region to the place (x, y, z, level) of to_region, which takes its size. The texels of
-   both arrays have the same number of bytes. */
+/* Queue a copy of from_region to position (x, y, z, level) of to_region, whose size is ignored. Texels of
+   both arrays must have the same number of bytes. */
 PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const ptxcu_region *to_region,
                                        const ptxcu_array *from, const ptxcu_region *from_region,
                                        ptxcu_stream stream);
@@ -521,18 +521,18 @@ PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const p
 typedef uint64_t ptxcu_texture; /* CUtexObject; 0: none */
 typedef uint64_t ptxcu_surface; /* CUsurfObject; 0: none */
 
-/* What a coordinate outside a texture of size n reads: the nearest texel, the texture repeated, repeated with
-   every other copy mirrored, or the border colour. */
+/* What a coordinate outside the texture reads: the nearest texel; the texture repeated; the texture repeated,
+   every other copy mirrored; or the border colour. */
 enum { PTXCU_ADDRESS_CLAMP, PTXCU_ADDRESS_WRAP, PTXCU_ADDRESS_MIRROR, PTXCU_ADDRESS_BORDER };
 enum { PTXCU_FILTER_POINT, PTXCU_FILTER_LINEAR };
 
 /* In each field 0 selects the default. Coordinates are in texels (the first texel has its centre at 0.5), or
-   from 0 to 1 (normalized). Linear filtering has weights of 8 fractional bits. */
+   from 0 to 1 (normalized). The weights of linear filtering have 8 fractional bits. */
 typedef struct ptxcu_texture_desc {
     ptxcu_array array;   /* the texels; zero: they lie in `memory` */
     ptxcu_buffer memory; /* texels in device memory, aligned to 512 bytes, owned by the caller */
-    uint32_t type;       /* memory: of a channel, as in ptxcu_array_desc; array: 0, or one of the same size */
-    uint32_t channels;   /* of a texel, 1, 2 or 4; 0: the array's, memory: 1 */
+    uint32_t type;       /* of a channel, as in ptxcu_array_desc; array: 0 (its own) or of the same size */
+    uint32_t channels;   /* of a texel: 1, 2 or 4; 0: the array's, memory: 1 */
     uint32_t width;      /* of memory, in texels */
     uint32_t height;     /* of memory; 0: one dimension, read by integer coordinates only, never filtered */
     size_t pitch;        /* of memory: bytes from row to row, a multiple of 32; 0: no gaps */
@@ -541,28 +541,28 @@ typedef struct ptxcu_texture_desc {
     uint32_t mip_filter; /* PTXCU_FILTER_ between levels */
     uint32_t read_normalized; /* 1: integers of 8 and 16 bits are read as floats from 0 (s8, s16: -1) to 1 */
     uint32_t normalized;      /* 1: coordinates from 0 to 1; needed by a mipmapped array */
-    uint32_t srgb;            /* 1: u8 with read_normalized is converted from sRGB to linear, but for alpha */
+    uint32_t srgb;            /* 1: u8 with read_normalized is converted from sRGB to linear, except alpha */
     uint32_t seamless;        /* 1: filters across the edges of a cube map */
     uint32_t anisotropy;      /* maximum ratio, 1 to 16; 0: 1 */
     float border[4];          /* border colour */
     float level_bias, min_level, max_level; /* max_level 0: all levels */
-    uint32_t first_level, level_count;      /* which levels of the array; level_count 0: all others */
-    uint32_t first_layer, layer_count; /* which layers, or faces of cube maps; layer_count 0: all others */
+    uint32_t first_level, level_count;      /* levels of the array to use; level_count 0: all further ones */
+    uint32_t first_layer, layer_count; /* layers, or faces of cube maps; layer_count 0: all further ones */
 } ptxcu_texture_desc;
 
 /* Make a texture object. It does not keep the array or memory alive. */
 PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *desc, ptxcu_texture *texture);
 PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture); /* waits; 0 is ignored */
-/* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. Kernels may write it. Texture
-   and surface reads of what the same launch has written are undefined. */
+/* Make a surface object of one level of an array made with PTXCU_ARRAY_SURFACE. Kernels may write it. Reading
+   texels through a texture or surface in the launch that wrote them gives undefined values. */
 PTXGEN_API ptxcu_code ptxcu_surface_create(ptxcu *cu, const ptxcu_array *array, uint32_t level,
                                            ptxcu_surface *surface);
 PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface); /* waits; 0 is ignored */
 
 /* -- memory and semaphores of Vulkan and Direct3D, buffers and images of OpenGL. Errors: SYMBOL -- */
 
-/* What memory and semaphores are imported by. FD: an opaque file descriptor of Linux, which belongs to the
-   driver after a successful import. WIN32, D3D11, D3D12: a handle of Windows or its name; KMT: global. */
+/* Handle types for imports of memory and semaphores. FD: an opaque file descriptor of Linux; it belongs to
+   the driver after a successful import. WIN32, D3D11, D3D12: a Windows NT handle or name; KMT: global. */
 enum {
     PTXCU_MEMORY_FD = 1,
     PTXCU_MEMORY_WIN32,
@@ -591,11 +591,11 @@ typedef void *ptxcu_graphics;           /* CUgraphicsResource */
 
 typedef struct ptxcu_external_desc {
     uint32_t type;      /* PTXCU_MEMORY_ or PTXCU_SEMAPHORE_ */
-    int fd;             /* of types with FD */
-    void *handle;       /* of the other types, or NULL and a name */
-    const void *name;   /* wide characters, ending in 0 */
+    int fd;             /* for types with FD */
+    void *handle;       /* for the other types; NULL: use the name */
+    const void *name;   /* wide characters, NUL-terminated */
     uint64_t bytes;     /* of the memory, as the other interface allocated it */
-    uint32_t dedicated; /* 1: memory of one resource only (dedicated allocations; Direct3D resources) */
+    uint32_t dedicated; /* 1: the memory holds one resource only (dedicated allocation; Direct3D resource) */
 } ptxcu_external_desc;
 
 PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_external_desc *desc,
@@ -607,34 +607,34 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_mem
    ptxcu_array_free. desc must describe the image as the other interface made it. */
 PTXGEN_API ptxcu_code ptxcu_external_memory_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
                                                   const ptxcu_array_desc *desc, ptxcu_array *array);
-/* Release memory, after what was mapped of it was freed. NULL is ignored. */
+/* Release imported memory. Free the buffers and arrays mapped from it first. NULL is ignored. */
 PTXGEN_API ptxcu_code ptxcu_external_memory_release(ptxcu *cu, ptxcu_external_memory memory);
 
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_import(ptxcu *cu, const ptxcu_external_desc *desc,
                                                       ptxcu_external_semaphore *semaphore);
-/* Queue a signal or a wait on the stream. value: of a fence or timeline, which a signal sets and which a wait
-   waits for, or for more; the key of a keyed mutex; binary semaphores ignore it. */
+/* Queue a signal or a wait on the stream. A signal sets a fence or timeline to `value`; a wait ends when it
+   has at least that value. For a keyed mutex, value is the key; for binary semaphores it is ignored. */
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_signal(ptxcu *cu, ptxcu_external_semaphore semaphore,
                                                       uint64_t value, ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_semaphore semaphore,
                                                     uint64_t value, ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_external_semaphore_release(ptxcu *cu, ptxcu_external_semaphore semaphore);
 
-/* How kernels use an object of OpenGL; 0: they read and write it. */
+/* How kernels access an OpenGL object; 0: they read and write it. */
 enum { PTXCU_GL_READ = 1, PTXCU_GL_WRITE_DISCARD = 2, PTXCU_GL_SURFACE = 4, PTXCU_GL_GATHER = 8 };
 
-/* Register an OpenGL buffer, or an image (target: GL_TEXTURE_2D, GL_RENDERBUFFER ...). Its context must be
-   current on this thread. */
+/* Register an OpenGL buffer, or an image (target: GL_TEXTURE_2D, GL_RENDERBUFFER ...). The OpenGL context
+   must be current on this thread. */
 PTXGEN_API ptxcu_code ptxcu_gl_register_buffer(ptxcu *cu, uint32_t buffer, uint32_t access,
                                                ptxcu_graphics *resource);
 PTXGEN_API ptxcu_code ptxcu_gl_register_image(ptxcu *cu, uint32_t image, uint32_t target, uint32_t access,
                                               ptxcu_graphics *resource);
-/* Queue the hand-over of n resources to the stream's work, and back to OpenGL. */
+/* Map n resources for work queued on the stream afterwards; unmap them for use by OpenGL. */
 PTXGEN_API ptxcu_code ptxcu_graphics_map(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
                                          ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_graphics_unmap(ptxcu *cu, uint32_t n, ptxcu_graphics *resources,
                                            ptxcu_stream stream);
-/* Memory or array of a mapped resource, until it is unmapped. The driver owns it. index: layer or face. */
+/* Memory or array of a mapped resource, valid until unmapped, owned by the driver. index: layer or face. */
 PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, ptxcu_buffer *buffer);
 PTXGEN_API ptxcu_code ptxcu_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index, uint32_t level,
                                            ptxcu_array *array);
@@ -652,14 +652,14 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
                                         const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor);
 /* Free the memory of a created tensor, or release a wrapped tensor. *tensor becomes zero; all its copies and
    views are refused from now on (FREED). A zero tensor is ignored, a view is refused. Waits for the context.
-   If a result's running call uses the memory, it is freed when the result is known to have finished.
+   Memory that the running call of a ptxcu_result uses is freed when the result is known to have finished.
    ptxcu_close frees the remaining tensors. */
 PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor);
 /* Views share the memory of `tensor`. `view` may point to `tensor` if that is a view. narrow: `count` indices
    of one dimension, starting at `first`. */
 PTXGEN_API ptxcu_code ptxcu_tensor_narrow(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t first,
                                           uint64_t count, ptxcu_tensor *view);
-/* View one index of a dimension. The dimension is removed, except from rank 1, where it becomes 1. */
+/* View one index of a dimension. The dimension is removed; in rank 1 its size becomes 1. */
 PTXGEN_API ptxcu_code ptxcu_tensor_select(ptxcu *cu, const ptxcu_tensor *tensor, uint32_t dim, uint64_t index,
                                           ptxcu_tensor *view);
 /* View with dimensions a and b exchanged. */
@@ -676,7 +676,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_upload(ptxcu *cu, const ptxcu_tensor *to, con
                                           ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_tensor_download(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
                                             ptxcu_stream stream);
-/* The same, then wait for the stream. Pass the stream on which the tensor was written, for the order. */
+/* The same, then wait for the stream. Pass the stream that last wrote the tensor, to order the copy. */
 PTXGEN_API ptxcu_code ptxcu_tensor_write(ptxcu *cu, const ptxcu_tensor *to, const void *from, size_t bytes,
                                          ptxcu_stream stream);
 PTXGEN_API ptxcu_code ptxcu_tensor_read(ptxcu *cu, void *to, const ptxcu_tensor *from, size_t bytes,
@@ -690,8 +690,8 @@ PTXGEN_API ptxcu_code ptxcu_stream_destroy(ptxcu *cu, ptxcu_stream stream); /* N
 PTXGEN_API ptxcu_code ptxcu_stream_sync(ptxcu *cu, ptxcu_stream stream);
 /* Later work in `stream` waits for the event's last record. */
 PTXGEN_API ptxcu_code ptxcu_stream_wait_event(ptxcu *cu, ptxcu_stream stream, ptxcu_event event);
-/* Capture the work that is queued until ptxcu_graph_end, on this stream (not NULL) and on streams that wait
-   for its events, without executing it. Load programs and allocate memory before. */
+/* Begin a capture: until ptxcu_graph_end, work queued on this stream (not NULL), and on streams that wait for
+   its events, is recorded and not executed. Load programs and allocate memory before. */
 PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream);
 /* End the capture, also on errors, and make a graph that can be launched. */
 PTXGEN_API ptxcu_code ptxcu_graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph);
@@ -749,35 +749,35 @@ PTXGEN_API ptxcu_arg ptxcu_arg_bytes(const void *bytes, size_t size);
 
 /* Launch one entry. geometry: within the limits of entry and device. Dynamic shared memory above 48 KiB needs
    no opt-in by the caller. A cluster has at most ptxcu_device.max_cluster blocks, and the grid is a multiple
-   of it. args: one for each parameter, in order. A pointer takes a buffer or an address; a 64-bit integer
-   takes these or its own type; a b type takes any type of its width; other types take their own. Errors:
-   ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
+   of it. args: one for each parameter, in order. A pointer parameter takes a buffer or an address; a 64-bit
+   integer takes these or its own type; b32 and b64 take any type of their width; other types take their own.
+   Errors: ENTRY, ARGS, LAUNCH, WRONG_HANDLE. */
 PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_launch *geometry,
                                    const ptxcu_arg *args, uint32_t count, ptxcu_stream stream);
-/* Make all launches of a plan, whose entries take one struct by value, and behind it the plan's tensor maps.
-   All are checked before the first is made. A plan may have no launches. args: the operation's argument
-   struct of args_bytes bytes, which must be plan->args_bytes. Errors: as ptxcu_launch; SHAPE where an address
-   or a stride does not suit a tensor map; SYMBOL. */
+/* Launch a plan. Each of its entries takes the argument struct by value, followed by the entry's tensor maps.
+   All launches are checked before the first one is queued. A plan may have no launches. args: the operation's
+   argument struct of args_bytes bytes, which must be plan->args_bytes. Errors: as ptxcu_launch; SHAPE where
+   an address or a stride does not suit a tensor map; SYMBOL. */
 PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                                 size_t args_bytes, ptxcu_stream stream);
 
-/* -- calls: operations on tensors. Preparing checks everything; running checks again only that the tensors
-   are not freed. Errors: FREED, WORKSPACE, WRONG_HANDLE, and those of ptxcu_run -- */
+/* -- calls: operations on tensors. Preparing checks everything; of the tensors, running checks only that none
+   was freed. Errors: FREED, WORKSPACE, WRONG_HANDLE, and those of ptxcu_run -- */
 
-/* Prepare a call of any operation, which ptxcu_operation builds and ptxcu_run launches with these arguments.
-   The operations of ptxgen_kernels.h have ptxcu_<operation>_prepare, which fills desc, plan and args from
-   tensors. op->name: valid as long as the call. tensors: all tensors whose addresses args holds, at most
-   PTXCU_CALL_TENSORS; only checked not to be freed. workspace: at least plan->workspace_bytes, may be one of
-   `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, and those of ptxcu_operation. */
+/* Prepare a call of any operation: ptxcu_operation builds its program, ptxcu_run launches it with copies of
+   plan and args. The operations of ptxgen_kernels.h have ptxcu_<operation>_prepare, which fills in desc, plan
+   and args from tensors. op->name: valid as long as the call. tensors: all tensors whose addresses args
+   holds, at most PTXCU_CALL_TENSORS; only checked not to be freed. workspace: at least plan->workspace_bytes,
+   may be one of `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, and those of ptxcu_operation. */
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
                                          const ptxcu_tensor *const *tensors, uint32_t count,
                                          const ptxcu_tensor *workspace, ptxcu_call *call);
-/* Allocate a call's workspace, aligned to 256 bytes, for launches ordered after `stream`; the zero tensor if
-   the call needs none. Its first plan.zero_bytes are zeroed on `stream`. Any other tensor aligned so may be a
-   workspace: the first run zeroes it, and each run after a run of another program. In a graph such zeroing
-   would repeat with each launch. Calls that may run at the same time need separate workspaces; calls on one
-   stream may share one; different operations in one graph may not. */
+/* Allocate a call's workspace, aligned to 256 bytes; the zero tensor if the call needs none. Its first
+   plan.zero_bytes are zeroed on `stream`: order launches of the call after that. Any other tensor aligned to
+   256 bytes may be a workspace: its first run zeroes these bytes, and so does each run after a run of another
+   program. A graph that captured the zeroing repeats it at each launch. Calls that may run at the same time
+   need separate workspaces; calls on one stream may share one; different operations in one graph may not. */
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                              ptxcu_tensor *workspace);
 /* Queue the call on the caller's stream. Allocates nothing, waits for nothing, may be captured. */
@@ -785,8 +785,8 @@ PTXGEN_API ptxcu_code ptxcu_call_run(ptxcu *cu, const ptxcu_call *call, ptxcu_st
 /* The same, then wait for the stream, so that the output can be read. */
 PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream);
 /* Queue the call on the result's own stream, after the work now queued on `after`, which must not be
-   capturing. `after` does not wait for the call. Allocates nothing, waits for nothing. A tensor of the call
-   that is freed keeps its memory until the result is known to have finished. Errors: BUSY while the result's
+   capturing. `after` does not wait for the call. Allocates nothing, waits for nothing. If a tensor of the
+   call is freed, its memory stays until the result is known to have finished. Errors: BUSY while the result's
    last call runs. */
 PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_stream after,
                                        ptxcu_result *result);
@@ -816,31 +816,31 @@ extern "C" {
 
 /* -- operations on tensors -- */
 
-/* One part for each operation, in the order of PTXK_OPERATIONS; ptxgen_kernels.h says what each computes.
-   ptxcu_<operation>_prepare checks every tensor (existence, type, shape, strides, alignment, no overlap with
-   an output), builds the kernel at the first call, plans it and fills the call. If the plan needs a
-   workspace: prepare without one, call ptxcu_workspace_create, prepare again with it. ptxcu_<operation>
-   prepares and runs; it allocates nothing once the kernel is built. Tensors are f32, f16 or bf16, dense and
-   aligned to 16 bytes unless their comment says otherwise; u32 tensors and lse are aligned to 4 bytes, f64
-   to 8, workspaces to 256. `unused` must be 0. Errors: SHAPE, OVERFLOW, FREED, WRONG_HANDLE, and those of
-   ptxcu_operation. */
+/* One part for each operation; ptxgen_kernels.h defines what each computes. ptxcu_<operation>_prepare checks
+   every tensor (existence, type, shape, strides, alignment, no overlap with an output), builds the kernel at
+   the first call, plans the launches and fills in the call. If the plan needs a workspace: prepare without
+   one, call ptxcu_workspace_create, prepare again with it. ptxcu_<operation> prepares and runs; it allocates
+   nothing once the kernel is built. Tensors are f32, f16 or bf16, dense and aligned to 16 bytes unless their
+   comment says otherwise; u32 tensors and lse are aligned to 4 bytes, f64 to 8, workspaces to 256. A factor
+   is a quantisation scale: value = stored number * factor. `unused` must be 0. Errors: SHAPE, OVERFLOW,
+   FREED, WRONG_HANDLE, and those of ptxcu_operation. */
 
 /* -- KV caches -- */
 
 /* Cached keys and values of several sequences. k and v have the same shape and strides, and head_dim is
-   contiguous. Other orders of dimensions are views: transpose [batch, max_seq, kv_heads, head_dim] to [batch,
-   kv_heads, max_seq, head_dim]. Each page is dense, [kv_heads, page_size, head_dim] or, with dimensions 1 and
-   2 of the pools transposed, [page_size, kv_heads, head_dim]. Of latents (see flash_mla) kv_heads is 1, k
-   holds them and v the rotated parts, with a head_dim and strides of its own. */
+   contiguous. Pass other orders of dimensions as views: transpose [batch, max_seq, kv_heads, head_dim] to
+   [batch, kv_heads, max_seq, head_dim]. Each page is dense, [kv_heads, page_size, head_dim] or, with
+   dimensions 1 and 2 of the pools transposed, [page_size, kv_heads, head_dim]. A cache of latents (see
+   flash_mla) has kv_heads 1; k holds the latents, v the rotated parts, with its own head_dim and strides. */
 typedef struct ptxcu_kv_cache {
     /* [batch, kv_heads, max_seq, head_dim]; paged: pools [pages, kv_heads, page_size, head_dim] */
     ptxcu_tensor k, v;
     ptxcu_tensor blocks;    /* paged: the block table, u32 [batch, max_pages]; else zero */
     ptxcu_tensor addresses; /* not paged: u64 [2, batch], addresses of each sequence's k and v; q8_0: [4,
-                               batch], and of their factors */
+                               batch], also those of their factors */
     uint32_t owns;          /* 1: ptxcu_kv_cache_free frees k and v, and q8_0's factors */
     uint32_t type;          /* PTX_E4M3 or PTXK_Q8_0: k and v are b8 or u8 tensors of such numbers; else 0 */
-    /* q8_0: f16, as k and v with head_dim / 32 in the place of head_dim; e4m3: f32 [kv_heads]; zero: all 1 */
+    /* q8_0: f16, shape of k and v with head_dim / 32 for head_dim; e4m3: f32 [kv_heads], zero: all 1 */
     ptxcu_tensor k_factors, v_factors;
 } ptxcu_kv_cache;
 
@@ -848,22 +848,23 @@ typedef struct ptxcu_kv_cache {
    or PTXK_Q8_0. Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t kv_heads,
                                             uint64_t max_seq, uint64_t head_dim, ptxcu_kv_cache *cache);
-/* The same of latents and rotated parts, of so many elements: types and sizes that flash_mla takes. */
+/* The same for latents of `latent` elements and rotated parts of `rope`, as flash_mla supports them. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_create_latent(ptxcu *cu, uint32_t type, uint64_t batch, uint64_t max_seq,
                                                    uint64_t latent, uint64_t rope, ptxcu_kv_cache *cache);
-/* Make a cache of tensors that the caller keeps. blocks: NULL: not paged. Waits for the default stream. */
+/* Make a cache from tensors that the caller keeps. blocks: the block table; NULL: not paged, which waits for
+   the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                           const ptxcu_tensor *blocks, ptxcu_kv_cache *cache);
-/* The same of 8-bit numbers, type PTX_E4M3 or PTXK_Q8_0. Factors are dense where k and v are, and have their
-   strides / 32. k_factors, v_factors: NULL with PTX_E4M3: all 1. */
+/* The same for 8-bit numbers, type PTX_E4M3 or PTXK_Q8_0. Factors of q8_0 are contiguous in their last
+   dimension and have the other strides of k and v / 32; those of e4m3 may be NULL: all 1. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_bytes(ptxcu *cu, uint32_t type, const ptxcu_tensor *k,
                                                 const ptxcu_tensor *v, const ptxcu_tensor *k_factors,
                                                 const ptxcu_tensor *v_factors, const ptxcu_tensor *blocks,
                                                 ptxcu_kv_cache *cache);
-/* Make a cache of sequences in separate allocations. k, v: arrays of `batch` tensors [kv_heads, max_seq,
-   head_dim] with the same shape and strides, which the caller keeps. cache->k and cache->v are those of the
-   first sequence with a batch stride of 0. Calls are refused if one of the tensors was freed (FREED). Waits
-   for the default stream. */
+/* Make a cache from sequences in separate allocations. k, v: arrays of `batch` tensors [kv_heads, max_seq,
+   head_dim] with the same shape and strides, which the caller keeps. cache->k and cache->v become those of
+   the first sequence, with a batch dimension of stride 0. Calls are refused if one of the tensors was freed
+   (FREED). Waits for the default stream. */
 PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k, const ptxcu_tensor *v,
                                                uint32_t batch, ptxcu_kv_cache *cache);
 /* Free what the functions above allocated. NULL and a zero cache are ignored. */
@@ -874,22 +875,22 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_free(ptxcu *cu, ptxcu_kv_cache *cache);
 typedef struct ptxcu_flash_decode_desc {
     /* [batch, heads, head_dim] or [batch, queries, heads, head_dim], 1 to 8 queries */
     ptxcu_tensor q, out;
-    ptxcu_tensor k, v;           /* appended to the cache, shape of q with kv_heads; zero: none */
+    ptxcu_tensor k, v;           /* rows to append to the cache, shape of q with kv_heads; zero: none */
     const ptxcu_kv_cache *cache; /* `batch` sequences; read during the call only */
     ptxcu_tensor lengths;        /* u32 [batch], new tokens included; zero: `length` */
-    ptxcu_tensor lse;            /* f32 [batch, heads, queries] or [batch, heads]; zero: none */
+    ptxcu_tensor lse;            /* f32 [batch, heads, queries] or [batch, heads]: output; zero: none */
     ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* longest length to plan for; 0: `length`, else max_seq */
-    uint32_t window;             /* keys that a query sees; 0: all */
+    uint32_t max_len;            /* longest length to plan for; 0: `length`, or max_seq without it */
+    uint32_t window;             /* how many of the newest keys a query sees; 0: all */
     float scale;                 /* 0: 1/sqrt(head_dim) */
     float soft_cap;              /* 0: none */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     uint32_t unused;             /* 0 */
-    ptxcu_tensor prior;          /* f32, shape of q: out of attention to other keys, merged; zero: none */
-    ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: its lse */
-    ptxcu_tensor tree;           /* u32 [batch, queries]: which new tokens a query sees, one bit each; zero:
+    ptxcu_tensor prior;          /* f32, shape of q: result of attention to other keys, merged; zero: none */
+    ptxcu_tensor prior_lse;      /* f32 [heads, batch, queries] or [heads, batch]: the lse of prior */
+    ptxcu_tensor tree;           /* u32 [batch, queries]: bit j: the query sees new token j; zero: it sees
                                     those up to its own */
-    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
+    ptxcu_tensor sinks;          /* f32 [heads]: attention sink, a score without a key; zero: none */
 } ptxcu_flash_decode_desc;
 
 PTXGEN_API ptxcu_code ptxcu_flash_decode_prepare(ptxcu *cu, const ptxcu_flash_decode_desc *desc,
@@ -899,11 +900,11 @@ PTXGEN_API ptxcu_code ptxcu_flash_decode(ptxcu *cu, const ptxcu_flash_decode_des
 /* -- kv_scatter: write K and V of new tokens into the cache -- */
 
 typedef struct ptxcu_kv_scatter_desc {
-    ptxcu_tensor k, v; /* [tokens, kv_heads, head_dim]; one of them may be zero, with latents must be */
+    ptxcu_tensor k, v; /* [tokens, kv_heads, head_dim]; one of them may be zero; for latents one must be */
     const ptxcu_kv_cache *cache; /* read during the call only */
     ptxcu_tensor positions;      /* u32 [tokens]; zero: position + token * position_step */
     ptxcu_tensor sequences;      /* u32 [tokens]; zero: token * sequence_step */
-    uint32_t position, position_step, sequence_step; /* checked by prepare; 0 where a tensor gives them */
+    uint32_t position, position_step, sequence_step; /* prepare checks the range; 0 if a tensor is given */
 } ptxcu_kv_scatter_desc;
 
 PTXGEN_API ptxcu_code ptxcu_kv_scatter_prepare(ptxcu *cu, const ptxcu_kv_scatter_desc *desc,
@@ -912,29 +913,29 @@ PTXGEN_API ptxcu_code ptxcu_kv_scatter(ptxcu *cu, const ptxcu_kv_scatter_desc *d
 
 /* -- flash_prefill -- */
 
-/* Attention of whole prompts. The last dimensions must be contiguous: [batch, heads, seq, head_dim] is a
-   transposed view, and q, k and v may share rows. With cumulative lengths the sequences are concatenated:
-   q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the keys are the
-   first kv_len rows of each of its sequences; with cumulative lengths it must be paged, and cu_kv only gives
-   the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused. On sm_90a q, k and v
-   may be of e4m3, head_dim a multiple of 16, at most 128. */
+/* Attention of whole prompts. Only the last dimension must be contiguous: pass [batch, heads, seq, head_dim]
+   as a transposed view; q, k and v may be packed in one row. With cumulative lengths the sequences are
+   concatenated: q and out are [rows, heads, head_dim], k and v [keys, kv_heads, head_dim]. With a cache the
+   keys are the first kv_len rows of each of its sequences; if lengths are cumulative, too, it must be paged,
+   and cu_kv only gives the number of keys of each sequence. A cache of ptxcu_kv_cache_wrap_each is refused.
+   On sm_90a q, k and v may be of e4m3, head_dim a multiple of 16, at most 128. */
 typedef struct ptxcu_flash_prefill_desc {
-    ptxcu_tensor q, out;      /* [batch, q_len, heads, head_dim]; out may be q */
-    ptxcu_tensor k, v;        /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
-    ptxcu_tensor cu_q, cu_kv; /* u32 [batch + 1]: begin of each sequence, then the end; zero: none */
-    ptxcu_tensor lse;         /* f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
-    uint32_t q_len, kv_len;   /* cumulative: maximum of any sequence, 0: rows, keys; else ignored, but for
-                                 kv_len with a cache */
-    uint32_t causal;          /* 1: a query sees the keys up to its position */
-    uint32_t window;          /* 0: none */
-    uint32_t precision;       /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
-    float scale;              /* 0: 1/sqrt(head_dim) */
-    float soft_cap;           /* 0: none */
-    uint32_t type;            /* PTX_E4M3: q, k and v are b8 or u8 tensors of such numbers; else 0 */
+    ptxcu_tensor q, out;         /* [batch, q_len, heads, head_dim]; out may be q */
+    ptxcu_tensor k, v;           /* [batch, kv_len, kv_heads, head_dim], q's type; ignored with a cache */
+    ptxcu_tensor cu_q, cu_kv;    /* cumulative lengths, u32 [batch + 1]: first rows, last the end; or zero */
+    ptxcu_tensor lse;            /* output, f32 [batch, heads, q_len], cumulative [heads, rows]; zero: none */
+    uint32_t q_len, kv_len;      /* cumulative: of the longest sequence, 0: rows, keys. Otherwise q_len is
+                                    ignored, and kv_len, too, without a cache */
+    uint32_t causal;             /* 1: a query sees the keys up to its position */
+    uint32_t window;             /* a query sees keys at a distance below this; 0: at any distance */
+    uint32_t precision;          /* PTXK_PREFILL_EXACT or PTXK_PREFILL_FAST */
+    float scale;                 /* 0: 1/sqrt(head_dim) */
+    float soft_cap;              /* 0: none */
+    uint32_t type;               /* PTX_E4M3: q, k and v are b8 or u8 tensors of such numbers; else 0 */
     const ptxcu_kv_cache *cache; /* of q's type or 8-bit; read during the call only; NULL: k and v */
-    ptxcu_tensor sinks;          /* f32 [heads]: a score of each head that has no key; zero: none */
+    ptxcu_tensor sinks;          /* f32 [heads]: attention sink, a score without a key; zero: none */
     ptxcu_tensor score_factors;  /* PTX_E4M3: f32 [heads], the factors of q times those of k; zero: all 1 */
-    ptxcu_tensor v_factors;      /* ... f32 [kv_heads]; zero: all 1, or those of the cache */
+    ptxcu_tensor v_factors;      /* PTX_E4M3 without a cache: f32 [kv_heads]; zero: all 1 */
     ptxcu_tensor tree; /* u32 [batch, q_len, ceil(q_len / 32)], cumulative [rows, ceil(q_len / 32)]: see
                           ptxk_flash_prefill_args.tree; zero: none */
 } ptxcu_flash_prefill_desc;
@@ -948,13 +949,13 @@ PTXGEN_API ptxcu_code ptxcu_flash_prefill(ptxcu *cu, const ptxcu_flash_prefill_d
 
 typedef struct ptxcu_flash_mla_desc {
     /* [batch, heads, latent] or [batch, queries, heads, latent]; q_rope, of q's type, has rope in the place
-       of latent. The last dimension is contiguous, and a stride leads from query to query of all sequences */
+       of latent. The last dimension is contiguous; all queries of all sequences are equally far apart */
     ptxcu_tensor q, q_rope, out;
     const ptxcu_kv_cache *cache; /* of latents, f16, bf16 or 8-bit; read during the call only */
     ptxcu_tensor lengths;        /* u32 [batch], new tokens included; zero: `length` */
-    ptxcu_tensor lse;            /* f32 [batch, queries, heads] or [batch, heads]; zero: none */
+    ptxcu_tensor lse;            /* f32 [batch, queries, heads] or [batch, heads]: output; zero: none */
     ptxcu_tensor workspace;      /* see ptxcu_workspace_create; zero: none */
-    uint32_t max_len;            /* longest length to plan for; 0: `length`, else max_seq */
+    uint32_t max_len;            /* longest length to plan for; 0: `length`, or max_seq without it */
     uint32_t length;             /* length of every sequence; 0: see lengths */
     float scale;                 /* 0: 1 */
     uint32_t unused;             /* 0 */
@@ -968,7 +969,7 @@ PTXGEN_API ptxcu_code ptxcu_flash_mla(ptxcu *cu, const ptxcu_flash_mla_desc *des
 /* Another matrix for the same x: K and V with Q, or the up matrix of SwiGLU. */
 typedef struct ptxcu_gemv_matrix {
     ptxcu_tensor weights; /* as in ptxcu_gemv_desc; zero: no matrix */
-    ptxcu_tensor bias, y; /* as in ptxcu_gemv_desc; SwiGLU: no y */
+    ptxcu_tensor bias, y; /* as in ptxcu_gemv_desc; with SwiGLU y is zero */
     uint32_t format;      /* of the weights: PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
 } ptxcu_gemv_matrix;
@@ -982,7 +983,7 @@ typedef struct ptxcu_gemv_desc {
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* of the weights: PTXK_Q4_K ... */
     uint32_t precision;     /* PTXK_GEMV_EXACT or PTXK_GEMV_FAST */
-    uint32_t norm;          /* 1: RMSNorm of x with eps */
+    uint32_t norm;          /* 1: x is normalised by RMSNorm with eps */
     float eps;              /* finite, at least 0 */
     ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
     ptxcu_gemv_matrix more[2];
@@ -998,16 +999,16 @@ PTXGEN_API ptxcu_code ptxcu_gemv(ptxcu *cu, const ptxcu_gemv_desc *desc, ptxcu_s
 /* Another matrix for the same x: K and V with Q, or the up matrix of a gated pair. */
 typedef struct ptxcu_gemm_matrix {
     ptxcu_tensor weights; /* as in ptxcu_gemm_desc; zero: no matrix */
-    ptxcu_tensor bias, y; /* as in ptxcu_gemm_desc; gated pair: no y */
+    ptxcu_tensor bias, y; /* as in ptxcu_gemm_desc; in a gated pair y is zero */
     uint32_t format;      /* of the weights: PTXK_Q4_K ...; 0 without weights */
     uint32_t unused;      /* 0 */
     ptxcu_tensor factors; /* as in ptxcu_gemm_desc */
 } ptxcu_gemm_matrix;
 
 typedef struct ptxcu_gemm_desc {
-    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k]; with
-                               offsets [groups, n, ...], each group a multiple of 16 bytes, biases
-                               [groups, n]; e4m3, e5m2 or s8 [n, k] */
+    ptxcu_tensor weights;   /* b8 or u8 [n, ptxk_row_bytes(format, k)]; f32, f16, bf16 also [n, k]; e4m3,
+                               e5m2 or s8 [n, k]. With offsets [groups, n, ...], each group a multiple of 16
+                               bytes, and biases [groups, n] */
     ptxcu_tensor x;         /* f32, f16 or bf16 [m, k], rows a multiple of 8 elements apart; with x_rows any
                                number of rows */
     ptxcu_tensor gamma;     /* f32 [k]; zero: none */
@@ -1016,15 +1017,15 @@ typedef struct ptxcu_gemm_desc {
     ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t format;        /* of the weights: PTXK_Q4_K ...; PTX_E4M3, PTX_E5M2, PTX_S8 */
     uint32_t precision;     /* PTXK_GEMM_EXACT or PTXK_GEMM_FAST */
-    uint32_t norm;          /* 1: RMSNorm of x with eps */
+    uint32_t norm;          /* 1: x is normalised by RMSNorm with eps */
     float eps;              /* finite, at least 0 */
     ptxcu_tensor bias;      /* f32 [n], for all matrices or none; zero: none */
     ptxcu_gemm_matrix more[2];
     uint32_t gated;  /* PTXK_GEMM_SWIGLU, _GEGLU, _CLAMPED: weights is the gate matrix, more[0].weights up;
                         0: none */
     uint32_t unused; /* 0 */
-    ptxcu_tensor offsets; /* u32 [groups + 1]: groups, see PTXK_GEMM_GROUPED; zero: none */
-    ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same */
+    ptxcu_tensor offsets; /* u32 [groups + 1]: rows of each group, see PTXK_GEMM_GROUPED; zero: no groups */
+    ptxcu_tensor x_rows;  /* u32 [m]: the row of x for each row of y; needs offsets; zero: the same row */
     uint32_t factor_kind; /* of e4m3, e5m2 and s8 weights: PTXK_FACTORS_NONE ..., as in matmul */
     ptxcu_tensor factors; /* f32 [1], [n], [n, ceil(k / 128)], [ceil(n / 128), ceil(k / 128)], as factor_kind
                              says; with offsets [groups, ...]; zero: none */
@@ -1035,20 +1036,19 @@ PTXGEN_API ptxcu_code ptxcu_gemm(ptxcu *cu, const ptxcu_gemm_desc *desc, ptxcu_s
 
 /* -- matmul: d = act(alpha a b + beta c + bias) -- */
 
-/* One of the last two dimensions of a and of b is contiguous: transposed views are multiplied as they lie. In
-   a batch, a and b may lack the batch's dimension or have a stride of 0 there: all products share them.
-   Tensors are aligned to an element, faster at 16 bytes. Groups: see ptxk_matmul_args and ptxcu_run. */
+/* One of the last two dimensions of a, and of b, must be contiguous: transposed views need no copy. In a
+   batch, a or b without the batch dimension, or with stride 0 there, is shared by all products. Tensors are
+   aligned to an element; 16 bytes are faster. For groups use ptxk_matmul_args and ptxcu_run. */
 typedef struct ptxcu_matmul_desc {
-    ptxcu_tensor a, b; /* [m, k], [k, n]; [batch, m, k], [batch, k, n]: f32, f16, bf16, s8; b8 or u8 with
-                                a_type, b_type */
-    ptxcu_tensor c, d; /* [m, n] or [batch, m, n]: f32, f16 or bf16, the last dimension contiguous. c may
-                                be d; zero: none */
-    ptxcu_tensor bias; /* f32 [n]; zero: none */
-    ptxcu_tensor
-        a_factors; /* f32 [1], [m], [m, ceil(k / 128)], [ceil(m / 128), ceil(k / 128)], as a_kind says;
-                                of each product: [batch, ...]; zero: none */
-    ptxcu_tensor b_factors;  /* likewise, with n for m */
-    ptxcu_tensor workspace;  /* see ptxcu_workspace_create; zero: none */
+    ptxcu_tensor a, b;      /* [m, k], [k, n] or [batch, m, k], [batch, k, n]: f32, f16, bf16, s8; b8 or u8
+                               with a_type, b_type */
+    ptxcu_tensor c, d;      /* [m, n] or [batch, m, n]: f32, f16 or bf16, the last dimension contiguous. c may
+                               be d or zero: none */
+    ptxcu_tensor bias;      /* f32 [n]; zero: none */
+    ptxcu_tensor a_factors; /* f32 [1], [m], [m, ceil(k / 128)], [ceil(m / 128), ceil(k / 128)], as a_kind
+                               says; for each product its own: [batch, ...]; zero: none */
+    ptxcu_tensor b_factors; /* likewise, with n for m */
+    ptxcu_tensor workspace; /* see ptxcu_workspace_create; zero: none */
     uint32_t a_type, b_type; /* of elements of b8 and u8 tensors: PTX_E4M3 or PTX_E5M2; else 0 */
     uint32_t a_kind, b_kind; /* PTXK_FACTORS_TENSOR ... with factors, else 0 */
     uint32_t precision;      /* of f32: PTXK_MATMUL_EXACT or PTXK_MATMUL_FAST */
@@ -1063,7 +1063,7 @@ PTXGEN_API ptxcu_code ptxcu_matmul(ptxcu *cu, const ptxcu_matmul_desc *desc, ptx
 /* -- norm: RMSNorm or LayerNorm of each row of x, or of x + residual -- */
 
 typedef struct ptxcu_norm_desc {
-    ptxcu_tensor x, y;        /* [rows, n]; y may be x; with a residual, only the residual */
+    ptxcu_tensor x, y;        /* [rows, n]; y may be x, or with a residual only the residual */
     ptxcu_tensor residual;    /* [rows, n], x's type: added to x first, in place; zero: none */
     ptxcu_tensor gamma, beta; /* [n], of one type; beta needs gamma and PTXK_NORM_LAYER; zero: none */
     uint32_t kind;            /* PTXK_NORM_RMS or PTXK_NORM_LAYER */
@@ -1088,7 +1088,7 @@ PTXGEN_API ptxcu_code ptxcu_softmax(ptxcu *cu, const ptxcu_softmax_desc *desc, p
 
 typedef struct ptxcu_activation_desc {
     ptxcu_tensor x, y; /* [rows, n], any row stride and alignment; y may be x or up */
-    ptxcu_tensor up;   /* the same, x's type; zero: none */
+    ptxcu_tensor up;   /* multiplied in: likewise, x's type; zero: none */
     uint32_t kind;     /* PTXK_SILU, PTXK_GELU, PTXK_GELU_ERF or, with up, PTXK_SWIGLU_CLAMPED */
     uint32_t unused;   /* 0 */
 } ptxcu_activation_desc;
@@ -1100,12 +1100,11 @@ PTXGEN_API ptxcu_code ptxcu_activation(ptxcu *cu, const ptxcu_activation_desc *d
 /* -- rope: rotary position embedding, in place -- */
 
 typedef struct ptxcu_rope_desc {
-    ptxcu_tensor x;         /* [tokens, heads, head_dim], any token stride; rotated in place */
-    ptxcu_tensor positions; /* u32 [tokens] */
-    ptxcu_tensor
-        frequencies; /* f64 [dims / 2] of ptxk_rope_frequencies(); rotates the first `dims` elements */
-    uint32_t pairs;  /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
-    uint32_t unused; /* 0 */
+    ptxcu_tensor x;           /* [tokens, heads, head_dim], any token stride; rotated in place */
+    ptxcu_tensor positions;   /* u32 [tokens] */
+    ptxcu_tensor frequencies; /* f64 [dims / 2], see ptxk_rope_frequencies(); `dims` elements are rotated */
+    uint32_t pairs;           /* PTXK_ROPE_INTERLEAVED or PTXK_ROPE_NEOX */
+    uint32_t unused;          /* 0 */
 } ptxcu_rope_desc;
 
 PTXGEN_API ptxcu_code ptxcu_rope_prepare(ptxcu *cu, const ptxcu_rope_desc *desc, ptxcu_call *call);
@@ -1124,7 +1123,7 @@ typedef struct ptxcu_embed_desc {
 PTXGEN_API ptxcu_code ptxcu_embed_prepare(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_call *call);
 PTXGEN_API ptxcu_code ptxcu_embed(ptxcu *cu, const ptxcu_embed_desc *desc, ptxcu_stream stream);
 
-/* -- quantize: y = x / factor, rounded, with a factor for each group of elements -- */
+/* -- quantize: y = x / factor, rounded; each group of elements has its factor -- */
 
 typedef struct ptxcu_quantize_desc {
     ptxcu_tensor x;       /* [rows, n] */
@@ -1157,15 +1156,15 @@ PTXGEN_API ptxcu_code ptxcu_sample(ptxcu *cu, const ptxcu_sample_desc *desc, ptx
 
 typedef struct ptxcu_route_desc {
     ptxcu_tensor scores;  /* f32 [tokens, experts] */
-    ptxcu_tensor bias;    /* f32 [experts]: of the choice only; zero: none */
-    ptxcu_tensor choices; /* u32 [tokens, chosen]: output, experts */
+    ptxcu_tensor bias;    /* f32 [experts]: added for the choice, not in the weights; zero: none */
+    ptxcu_tensor choices; /* u32 [tokens, chosen]: output, the chosen experts */
     ptxcu_tensor weights; /* f32 [tokens, chosen]: output */
     ptxcu_tensor offsets; /* u32 [experts + 1]: output, gemm's offsets */
     ptxcu_tensor rows;    /* u32 [tokens * chosen]: output, gemm's x_rows */
     ptxcu_tensor places;  /* u32 [tokens, chosen]: output, the row of each choice */
     uint32_t kind;        /* PTXK_ROUTE_SOFTMAX, _SOFTMAX_CHOSEN or _SIGMOID */
-    uint32_t normalize;   /* 1: weights over their sum */
-    float scale;          /* of the weights; 0: 1 */
+    uint32_t normalize;   /* 1: weights are divided by their sum */
+    float scale;          /* factor of the weights; 0: 1 */
     uint32_t unused;      /* 0 */
 } ptxcu_route_desc;
 
@@ -1177,9 +1176,9 @@ PTXGEN_API ptxcu_code ptxcu_route(ptxcu *cu, const ptxcu_route_desc *desc, ptxcu
 typedef struct ptxcu_combine_desc {
     ptxcu_tensor x;       /* [rows, n] */
     ptxcu_tensor weights; /* f32 [tokens, chosen] */
-    ptxcu_tensor places;  /* u32 [tokens, chosen]; zero: rows in order */
+    ptxcu_tensor places;  /* u32 [tokens, chosen]; zero: choice j of token t is row t * chosen + j */
     ptxcu_tensor y;       /* [tokens, n]: output */
-    uint32_t add;         /* 1: added to y */
+    uint32_t add;         /* 1: the sum is added to y */
     uint32_t unused;      /* 0 */
 } ptxcu_combine_desc;
 
@@ -1233,7 +1232,7 @@ typedef struct ptxcu__optional {
     PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD)
 } ptxcu__optional;
 #undef PTXCU__FIELD
-/* The functions' names in the order of the fields: strings one behind another, then an empty one. */
+/* The functions' names in the order of the fields: NUL-terminated strings, then an empty one. */
 #define PTXCU__FIELD(name, params) #name "\0"
 static const char ptxcu__driver_names[] = PTXCU_DRIVER(PTXCU__FIELD);
 static const char ptxcu__optional_names[] = PTXCU_DRIVER_OPTIONAL(PTXCU__FIELD);
@@ -1270,14 +1269,14 @@ static int ptxcu__same_thread(ptxcu__thread a, ptxcu__thread b) { return pthread
 
 typedef struct ptxcu__entry {
     void *function;
-    char *block; /* one allocation: params, then all names */
-    size_t block_bytes;
+    char *memory; /* one allocation: params, then all names */
+    size_t memory_bytes;
     const char *name;
     const ptx_param_info *params;
     uint32_t param_count;
-    uint32_t known; /* 1: params and param_count are known */
+    uint32_t has_signature; /* 1: params and param_count are valid */
     uint32_t max_threads;
-    uint32_t dependent_launch; /* 1: it may start before the kernel before it has ended */
+    uint32_t dependent_launch; /* 1: may start before the previous kernel in its stream has ended */
     uint32_t shared_bytes; /* static */
     uint32_t dynamic_free; /* dynamic bytes available without opt-in */
     uint32_t dynamic_max;  /* dynamic bytes after the last opt-in; guarded by table_mutex */
@@ -1300,20 +1299,20 @@ typedef struct ptxcu__slot {
     ptxcu_program *program; /* NULL: the slot is free */
 } ptxcu__slot;
 
-/* A block of device memory that holds tensors. */
-typedef struct ptxcu__block {
+/* Device memory that holds tensors. */
+typedef struct ptxcu__allocation {
     uint64_t address, bytes;
-    uint64_t serial; /* 0: freed, no tensor may use the block */
-    uint32_t pins;   /* number of running results that use the block */
+    uint64_t serial; /* 0: freed, no tensor may use the allocation */
+    uint32_t pins;   /* number of running results that use the allocation */
     uint32_t kind;   /* PTXCU__FREE, PTXCU__OWNED, PTXCU__BORROWED */
     /* For an address table of ptxcu_kv_cache_wrap_each: allocated copies of the tensors it points to. A
-       result that pins the table also pins their blocks. */
-    ptxcu_tensor *part;
-    uint32_t parts;
-    /* For a workspace: the program that needs zeros at zero_address and leaves them zero. */
+       result that pins the table also pins their allocations. */
+    ptxcu_tensor *sequence_tensors;
+    uint32_t sequence_tensor_count;
+    /* For a workspace: the program whose runs leave zero_bytes at zero_address zero; NULL: unknown. */
     const ptxcu_program *zero_for;
     uint64_t zero_address, zero_bytes;
-} ptxcu__block;
+} ptxcu__allocation;
 enum { PTXCU__FREE, PTXCU__OWNED, PTXCU__BORROWED };
 
 /* A thread's last failure. The handle embeds the record of the thread that opened it. Each other thread gets
@@ -1359,16 +1358,16 @@ struct ptxcu {
     ptxcu_log_fn log; /* or NULL */
     void *log_user;
     /* build_mutex serializes building and unloading of programs. table_mutex guards records, slots and
-       blocks, for a short time, never across a wait. Lock order: build_mutex, then table_mutex. No failure
-       may be reported with table_mutex held, because the report locks it. */
+       allocations, for a short time, never across a wait. Lock order: build_mutex, then table_mutex. No
+       failure may be reported with table_mutex held, because the report locks it. */
     ptxcu__mutex build_mutex, table_mutex;
     ptxcu_program *programs;
     ptxcu__slot *slots;
     uint32_t slot_count, slot_capacity; /* capacity: a power of two, or 0 */
     uint64_t clears;                    /* number of calls of ptxcu_cache_clear */
-    ptxcu__block *blocks;
-    uint32_t block_count, block_capacity;
-    uint64_t serial; /* serial number of the newest block */
+    ptxcu__allocation *allocations;
+    uint32_t allocation_count, allocation_capacity;
+    uint64_t serial; /* serial number of the newest allocation */
     ptxcu_device info;
     ptxcu__record first_record;
     char library_name[512];
@@ -1377,7 +1376,7 @@ struct ptxcu {
     uint32_t capability; /* of the device, such as 90 */
 };
 
-/* Return the code of a failed call. */
+/* If `call` fails, return its code from the calling function. */
 #define PTXCU__TRY(call)                                                                                     \
     do {                                                                                                     \
         ptxcu_code code_ = (call);                                                                           \
@@ -1394,7 +1393,7 @@ static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size
     return realloc(block, new_size);
 }
 
-/* The allocator of a module that the handle builds. `failed` tells lack of memory from a refused target. */
+/* The allocator of modules that the handle builds. failed: 1 after an allocation that failed. */
 typedef struct ptxcu__module_memory {
     ptxcu *cu;
     int failed;
@@ -1453,7 +1452,7 @@ static void ptxcu__log(ptxcu *cu, int kind, const char *text) {
     if (cu->log && *text) cu->log(cu->log_user, kind, text);
 }
 
-/* Append to the message of this thread's last failure. ptxcu_open logs its message as a whole. */
+/* Append to the message of this thread's last failure. ptxcu_open logs its message once, when complete. */
 static void ptxcu__append(ptxcu *cu, const char *format, ...) {
     ptxcu__record *r = ptxcu__find_record(cu);
     size_t from;
@@ -1554,8 +1553,8 @@ static void *ptxcu__load_library(const char *name, char *reason, size_t reason_b
 #endif
 }
 
-/* Fill a struct of function pointers; those that the library lacks become NULL. Returns how many these are.
-   file: NULL, or the library's name: the message then gets a line with the first 8 of them. */
+/* Fill a struct of function pointers, missing ones with NULL, and return the number of missing ones. file:
+   NULL, or the library's name: the error message then gets a line with the first 8 of them. */
 static int ptxcu__load_functions(ptxcu *cu, void *library, const char *names, void *functions,
                                  const char *file, const char *origin) {
     char *to = (char *)functions;
@@ -1585,7 +1584,7 @@ static void ptxcu__unload_library(void *library) {
 #ifdef _WIN32
 typedef struct ptxcu__file {
     HANDLE id;
-    uint64_t bytes, modified;
+    uint64_t bytes, modified; /* modified: seconds since 1970 */
 } ptxcu__file;
 
 static int ptxcu__file_open(const char *name, ptxcu__file *f) {
@@ -1776,8 +1775,8 @@ static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
     return PTXCU_E_NONE;
 }
 
-/* Try one library. 1: it works, and has *devices > 0 devices. 0: the message gets a line with the reason, and
-   the error code becomes that of the library that passed the most steps. */
+/* Try one library. Returns 1 if it works and has *devices > 0 devices. Otherwise returns 0, appends the
+   reason to the message, and sets the error code to that of the library that got furthest. */
 static int ptxcu__try_library(ptxcu *cu, const char *name, const char *origin, int *devices) {
     char reason[512];
     ptxcu_code code = PTXCU_E_NONE;
@@ -1874,13 +1873,13 @@ static ptxcu_code ptxcu__pop_context(ptxcu *cu, int pushed, ptxcu_code code) {
     return ptxcu__fail_driver(cu, result, "cuCtxPopCurrent_v2() after a successful call");
 }
 
-/* Return the error of a handle that cannot be used. Comes before each other check of a public function. */
+/* Return the error of an unusable handle. Every public function makes this check first. */
 PTX__APART static ptxcu_code ptxcu__check_handle(const ptxcu *cu) {
     return !cu ? PTXCU_E_MEMORY : cu->ready ? PTXCU_E_NONE : cu->first_record.error.code;
 }
 #define PTXCU__REQUIRE_READY(cu) PTXCU__TRY(ptxcu__check_handle(cu))
 
-/* The same, or that of an argument that is NULL. */
+/* The same, then refuse a NULL argument. */
 PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *function, const char *parameter,
                                                    const void *argument) {
     PTXCU__REQUIRE_READY(cu);
@@ -1889,8 +1888,8 @@ PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *functi
 #define PTXCU__REQUIRE(cu, function, argument)                                                               \
     PTXCU__TRY(ptxcu__check_argument(cu, "ptxcu_" #function, #argument, argument))
 
-/* The end of a public function: execute `call` with the context of a usable handle current, and return its
-   code. */
+/* End a public function: check the handle, make its context current, execute `call`, restore the previous
+   context, and return the code of `call`. */
 #define PTXCU__IN_CONTEXT(cu, call)                                                                          \
     do {                                                                                                     \
         int pushed_;                                                                                         \
@@ -1898,8 +1897,8 @@ PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *functi
         return ptxcu__pop_context(cu, pushed_, (call));                                                      \
     } while (0)
 
-/* End one driver call that gave `result`: report an error, with its name and the text of its arguments, and
-   restore the context. */
+/* Finish a driver call that returned `result`: report an error, with the call and its arguments as `format`
+   gives them, and restore the context. */
 static ptxcu_code ptxcu__end_driver_call(ptxcu *cu, int pushed, int result, const char *format, ...) {
     ptxcu_code code = PTXCU_E_NONE;
     va_list list;
@@ -1909,8 +1908,8 @@ static ptxcu_code ptxcu__end_driver_call(ptxcu *cu, int pushed, int result, cons
     return ptxcu__pop_context(cu, pushed, code);
 }
 
-/* The same as PTXCU__IN_CONTEXT for one driver call. Behind `args`: its arguments as a message has them, a
-   format and values. */
+/* The same as PTXCU__IN_CONTEXT for one driver call. After `args` follow a format and values that show the
+   arguments in an error message. */
 #define PTXCU__CALL_DRIVER(cu, name, args, ...) PTXCU__CALL_OF(cu, driver, name, args, #name __VA_ARGS__)
 #define PTXCU__CALL_OF(cu, functions, name, args, ...)                                                       \
     do {                                                                                                     \
@@ -1983,7 +1982,7 @@ static ptxcu_code ptxcu__describe_device(ptxcu *cu) {
     ptxcu__load_functions(cu, cu->library, ptxcu__optional_names, &cu->optional, NULL, NULL);
     d->max_cluster =
         cu->launch_ex && cu->capability >= 90 && ptxcu__get_attribute(cu, 120) ? PTXCU__CLUSTER_MAX : 0;
-    /* graphs take such launches since 12.3 */
+    /* graphs support such launches since driver 12.3 */
     d->dependent_launch =
         cu->dependent_launch && cu->launch_ex && cu->capability >= 90 && d->driver_version >= 12030;
     return PTXCU_E_NONE;
@@ -2074,8 +2073,8 @@ PTX__RARE ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     cu->log = d.log;
     cu->log_user = d.log_user;
     cu->first_record.thread = ptxcu__self();
-    /* Start at the time: a tensor of a closed handle must not match a block of a new handle at the same
-       address. */
+    /* Start with the current time: a tensor of a closed handle must not match an allocation of a new handle
+       that lies at the same address. */
     cu->serial = ((uint64_t)time(NULL) << 24) + (uint64_t)clock() % 65536 * 256;
     cu->cache_files = d.cache_files ? d.cache_files : 256;
     cu->info.library = "";
@@ -2148,7 +2147,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
 /* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
 PTX__RARE void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
     uint32_t i;
-    for (i = 0; i < p->count; i++) ptxcu__free_host(cu, p->entries[i].block, p->entries[i].block_bytes);
+    for (i = 0; i < p->count; i++) ptxcu__free_host(cu, p->entries[i].memory, p->entries[i].memory_bytes);
     ptxcu__free_host(cu, p->entries, p->capacity * sizeof *p->entries);
     ptxcu__free_host(cu, p, sizeof *p);
 }
@@ -2168,11 +2167,13 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
         for (i = 0; i < cu->slot_capacity; i++)
             if (cu->slots[i].program) ptxcu__free_host(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
         ptxcu__free_host(cu, cu->slots, cu->slot_capacity * sizeof *cu->slots);
-        for (i = 0; i < cu->block_count; i++) {
-            if (current && cu->blocks[i].kind == PTXCU__OWNED) cu->driver.cuMemFree_v2(cu->blocks[i].address);
-            ptxcu__free_host(cu, cu->blocks[i].part, cu->blocks[i].parts * sizeof(ptxcu_tensor));
+        for (i = 0; i < cu->allocation_count; i++) {
+            if (current && cu->allocations[i].kind == PTXCU__OWNED)
+                cu->driver.cuMemFree_v2(cu->allocations[i].address);
+            ptxcu__free_host(cu, cu->allocations[i].sequence_tensors,
+                             cu->allocations[i].sequence_tensor_count * sizeof(ptxcu_tensor));
         }
-        ptxcu__free_host(cu, cu->blocks, cu->block_capacity * sizeof *cu->blocks);
+        ptxcu__free_host(cu, cu->allocations, cu->allocation_capacity * sizeof *cu->allocations);
         ptxcu__pop_context(cu, pushed, PTXCU_E_NONE);
         ptxcu__release_context(cu);
     }
@@ -2340,7 +2341,7 @@ PTXGEN_API ptxcu_code ptxcu_memory_info(ptxcu *cu, size_t *free_bytes, size_t *t
 
 /* -- arrays -- */
 
-/* CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY3D. */
+/* Same layouts as CUDA_ARRAY3D_DESCRIPTOR and CUDA_MEMCPY3D. */
 typedef struct ptxcu__array_desc {
     size_t width, height, depth;
     uint32_t format, channels, flags;
@@ -2362,7 +2363,7 @@ typedef struct ptxcu__copy_3d {
 enum { PTXCU__SIDE_HOST = 1, PTXCU__SIDE_DEVICE, PTXCU__SIDE_ARRAY };
 
 /* CUarray_format of a channel type; 0: there is none. */
-static uint32_t ptxcu__format_of(uint32_t type) {
+static uint32_t ptxcu__array_format_of(uint32_t type) {
     switch (type) {
     case PTX_U8: return 1;
     case PTX_U16: return 2;
@@ -2377,7 +2378,7 @@ static uint32_t ptxcu__format_of(uint32_t type) {
 }
 
 static ptxcu_code ptxcu__check_texel(ptxcu *cu, const char *function, uint32_t type, uint32_t channels) {
-    if (!ptxcu__format_of(type))
+    if (!ptxcu__array_format_of(type))
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "%s: type is %s (%u), must be u8, u16, u32, s8, s16, s32, f16 or f32", function,
                            ptx_type_name((ptx_type)type), (unsigned)type);
@@ -2388,7 +2389,7 @@ static ptxcu_code ptxcu__check_texel(ptxcu *cu, const char *function, uint32_t t
     return PTXCU_E_NONE;
 }
 
-/* The last function of an optional group that the library lacks. */
+/* Report that the library lacks an optional function. */
 static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
     return ptxcu__fail(cu, PTXCU_E_SYMBOL, "%s has no %s: use a newer driver", cu->info.library, name);
 }
@@ -2406,7 +2407,7 @@ static ptxcu_code ptxcu__fail_symbol(ptxcu *cu, const char *name) {
         PTXCU__CALL_OF(cu, optional, name, args, #name __VA_ARGS__);                                         \
     } while (0)
 
-/* Slices or layers of an array, as the driver's coordinate z counts them. */
+/* The number of slices, layers or cube map faces of an array: the range of the driver's z coordinate. */
 static uint32_t ptxcu__array_slices(const ptxcu_array_desc *d) {
     if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) return 6 * (d->layers ? d->layers : 1);
     return d->layers ? d->layers : d->depth ? d->depth : 1;
@@ -2447,11 +2448,11 @@ PTX__RARE ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const p
     return PTXCU_E_NONE;
 }
 
-/* The device's limits of width, height, and depth or layers (of cube maps in layers: faces). */
+/* Check an array's width, height, and depth or layers (layered cube maps: faces) against device limits. */
 PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
     static const struct {
         const char *name;
-        uint8_t limit[6]; /* device attributes of textures, then of surfaces; 0: none */
+        uint8_t limit[6]; /* CUdevice_attribute of the three limits, textures, then surfaces; 0: no limit */
     } kinds[] = {{"one dimension", {21, 0, 0, 55, 0, 0}},
                  {"two dimensions", {22, 23, 0, 56, 57, 0}},
                  {"three dimensions", {24, 25, 26, 58, 59, 60}},
@@ -2463,18 +2464,18 @@ PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
                  {"two dimensions with levels", {73, 74, 0, 56, 57, 0}},
                  {"two dimensions for gathers", {45, 46, 0, 56, 57, 0}}};
     const uint32_t size[3] = {d->width, d->height, d->layers ? ptxcu__array_slices(d) : d->depth};
-    uint32_t kind = d->depth ? 2 : d->height ? 1 : 0, most[6], faces, i, n = 3;
+    uint32_t kind = d->depth ? 2 : d->height ? 1 : 0, max[6], faces, i, n = 3;
     if (d->layers) kind += 3;
     if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) kind = d->layers ? 6 : 5;
     if (kind < 2 && d->levels) kind += 7;
     if (kind == 1 && d->flags & (uint32_t)PTXCU_ARRAY_GATHER) kind = 9;
     if (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE) n = 6;
     for (i = 0; i < n; i++)
-        most[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
-    if (kind == 2 && n == 3 && d->depth > most[2]) /* deeper, but less wide */
-        for (i = 0; i < 3; i++) most[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
+        max[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
+    if (kind == 2 && n == 3 && d->depth > max[2]) /* the alternate limits: deeper, but less wide */
+        for (i = 0; i < 3; i++) max[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
     for (i = 0; i < n; i++) {
-        if (!most[i] || size[i % 3] <= most[i]) continue;
+        if (!max[i] || size[i % 3] <= max[i]) continue;
         faces = kind == 6 && i % 3 == 2 ? 6 : 1;
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_array_create: %s is %u, this device has at most %u%s of %s",
@@ -2482,7 +2483,7 @@ PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
                            : i % 3 == 1 ? "height"
                            : d->layers  ? "layers"
                                         : "depth",
-                           (unsigned)(size[i % 3] / faces), (unsigned)(most[i] / faces),
+                           (unsigned)(size[i % 3] / faces), (unsigned)(max[i] / faces),
                            i < 3 ? "" : " for a surface", kinds[kind].name);
     }
     return PTXCU_E_NONE;
@@ -2494,7 +2495,7 @@ static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
     a.width = d->width;
     a.height = d->height;
     a.depth = d->layers || cube ? ptxcu__array_slices(d) : d->depth;
-    a.format = ptxcu__format_of(d->type);
+    a.format = ptxcu__array_format_of(d->type);
     a.channels = d->channels;
     a.flags = (d->layers ? 1u : 0) | (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE ? 2u : 0) | (cube ? 4u : 0)
               | (d->flags & (uint32_t)PTXCU_ARRAY_GATHER ? 8u : 0);
@@ -2554,8 +2555,8 @@ PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array) {
 
 static uint32_t ptxcu__level_size(uint32_t size, uint32_t level) { return size >> level ? size >> level : 1; }
 
-static ptxcu_code ptxcu__check_span(ptxcu *cu, const char *function, const char *axis, uint32_t first,
-                                    uint32_t *count, uint32_t size) {
+static ptxcu_code ptxcu__check_interval(ptxcu *cu, const char *function, const char *axis, uint32_t first,
+                                        uint32_t *count, uint32_t size) {
     if (first < size && !*count) *count = size - first;
     if (first < size && *count <= size - first) return PTXCU_E_NONE;
     return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
@@ -2579,11 +2580,11 @@ static ptxcu_code ptxcu__check_region(ptxcu *cu, const char *function, const ptx
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: level is %u, and the array has %u", function,
                            (unsigned)out->level, (unsigned)levels);
     slices = d->depth ? ptxcu__level_size(d->depth, out->level) : ptxcu__array_slices(d);
-    PTXCU__TRY(
-        ptxcu__check_span(cu, function, "x", out->x, &out->width, ptxcu__level_size(d->width, out->level)));
-    PTXCU__TRY(
-        ptxcu__check_span(cu, function, "y", out->y, &out->height, ptxcu__level_size(d->height, out->level)));
-    return ptxcu__check_span(cu, function, "z", out->z, &out->depth, slices);
+    PTXCU__TRY(ptxcu__check_interval(cu, function, "x", out->x, &out->width,
+                                     ptxcu__level_size(d->width, out->level)));
+    PTXCU__TRY(ptxcu__check_interval(cu, function, "y", out->y, &out->height,
+                                     ptxcu__level_size(d->height, out->level)));
+    return ptxcu__check_interval(cu, function, "z", out->z, &out->depth, slices);
 }
 
 /* The CUarray of a level. Called with the context current. */
@@ -2606,7 +2607,7 @@ static ptxcu_code ptxcu__set_array_side(ptxcu *cu, ptxcu__copy_side *side, const
     return ptxcu__get_level(cu, array, r->level, &side->array);
 }
 
-/* Bytes of a region's rows in memory, gaps included; pitch 0 becomes that without gaps. */
+/* Compute the bytes that a region takes in memory, gaps included. A pitch of 0 becomes that of dense rows. */
 static ptxcu_code ptxcu__check_pitch(ptxcu *cu, const char *function, const ptxcu_array *array,
                                      const ptxcu_region *r, size_t *pitch, size_t *bytes) {
     size_t row = (size_t)r->width * ptxcu__texel_bytes(&array->desc), rows = (size_t)r->height * r->depth;
@@ -2714,7 +2715,7 @@ PTXGEN_API ptxcu_code ptxcu_array_copy(ptxcu *cu, const ptxcu_array *to, const p
 
 /* -- textures and surfaces -- */
 
-/* CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUDA_RESOURCE_VIEW_DESC. */
+/* Same layouts as CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC and CUDA_RESOURCE_VIEW_DESC. */
 typedef struct ptxcu__resource {
     int type;
     union {
@@ -2782,9 +2783,9 @@ PTX__RARE ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, c
             (unsigned long long)d->memory.bytes);
     r->type = d->height ? PTXCU__PITCHED : PTXCU__LINEAR;
     r->u.memory.address = d->memory.address;
-    r->u.memory.format = ptxcu__format_of(d->type);
+    r->u.memory.format = ptxcu__array_format_of(d->type);
     r->u.memory.channels = channels;
-    r->u.memory.width = d->height ? d->width : row; /* of linear memory: bytes */
+    r->u.memory.width = d->height ? d->width : row; /* linear memory: sizeInBytes has this place */
     r->u.memory.height = d->height;
     r->u.memory.pitch = d->height ? pitch : 0;
     return PTXCU_E_NONE;
@@ -2793,7 +2794,7 @@ PTX__RARE ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, c
 PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
                                          uint32_t type) {
     static const int modes[] = {1, 0, 2, 3};
-    uint32_t i, integers = type != (uint32_t)PTX_F16 && type != (uint32_t)PTX_F32;
+    uint32_t i, is_integer = type != (uint32_t)PTX_F16 && type != (uint32_t)PTX_F32;
     uint32_t bytes = ptx_type_bytes((ptx_type)type), linear = d->filter == (uint32_t)PTXCU_FILTER_LINEAR;
     for (i = 0; i < 3; i++) {
         if (d->address[i] > (uint32_t)PTXCU_ADDRESS_BORDER)
@@ -2815,13 +2816,13 @@ PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const pt
             cu, PTXCU_E_ARGUMENT,
             "ptxcu_texture_create: filter is %u and mip_filter %u, must be PTXCU_FILTER_ constants",
             (unsigned)d->filter, (unsigned)d->mip_filter);
-    if (d->read_normalized && (!integers || bytes > 2))
+    if (d->read_normalized && (!is_integer || bytes > 2))
         return ptxcu__fail(
             cu, PTXCU_E_ARGUMENT,
             "ptxcu_texture_create: read_normalized is set, and type is %s: only u8, u16, s8 and s16 are "
             "read so",
             ptx_type_name((ptx_type)type));
-    if (linear && integers && !d->read_normalized)
+    if (linear && is_integer && !d->read_normalized)
         return ptxcu__fail(
             cu, PTXCU_E_ARGUMENT, "ptxcu_texture_create: filter is linear, and %s is read as integers: %s",
             ptx_type_name((ptx_type)type), bytes > 2 ? "use point, or f32 texels" : "set read_normalized");
@@ -2840,7 +2841,7 @@ PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const pt
                            (double)d->level_bias, (double)d->min_level, (double)d->max_level);
     s->filter = (int)d->filter;
     s->mip_filter = (int)d->mip_filter;
-    s->flags = (integers && !d->read_normalized ? 1u : 0) | (d->normalized ? 2u : 0) | (d->srgb ? 0x10u : 0)
+    s->flags = (is_integer && !d->read_normalized ? 1u : 0) | (d->normalized ? 2u : 0) | (d->srgb ? 0x10u : 0)
                | (d->seamless ? 0x40u : 0);
     s->anisotropy = d->anisotropy;
     s->bias = d->level_bias;
@@ -2850,7 +2851,7 @@ PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const pt
     return PTXCU_E_NONE;
 }
 
-/* A view is given where the description asks for another type, or for some levels or layers. */
+/* Fill in a resource view. *needed: 1 if the description selects another type, or some levels or layers. */
 PTX__RARE ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
                                      uint32_t channels, int *needed) {
     static const uint32_t types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_F16, PTX_F32};
@@ -2866,8 +2867,10 @@ PTX__RARE ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_text
             cu, PTXCU_E_ARGUMENT,
             "ptxcu_texture_create: %u x %s is read from texels of %u bytes, must have their size",
             (unsigned)channels, ptx_type_name((ptx_type)type), (unsigned)ptxcu__texel_bytes(a));
-    PTXCU__TRY(ptxcu__check_span(cu, "ptxcu_texture_create", "levels", d->first_level, &level_count, levels));
-    PTXCU__TRY(ptxcu__check_span(cu, "ptxcu_texture_create", "layers", d->first_layer, &layer_count, layers));
+    PTXCU__TRY(
+        ptxcu__check_interval(cu, "ptxcu_texture_create", "levels", d->first_level, &level_count, levels));
+    PTXCU__TRY(
+        ptxcu__check_interval(cu, "ptxcu_texture_create", "layers", d->first_layer, &layer_count, layers));
     for (i = 0; i < sizeof types / sizeof types[0]; i++)
         if (types[i] == type) v->format = (int)(1 + 3 * i + channels / 2);
     v->width = a->width;
@@ -2886,7 +2889,7 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
     ptxcu__sampling s;
     ptxcu__view v;
     uint32_t type, channels;
-    int view = 0;
+    int needs_view = 0;
     if (texture) *texture = 0;
     PTXCU__REQUIRE(cu, texture_create, texture);
     PTXCU__REQUIRE(cu, texture_create, desc);
@@ -2906,18 +2909,20 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
                 cu, PTXCU_E_ARGUMENT,
                 "ptxcu_texture_create: the array has levels, and normalized is 0: set normalized");
         ptxcu__set_array_resource(&r, &desc->array);
-        PTXCU__TRY(ptxcu__set_view(cu, &v, desc, type, channels, &view));
+        PTXCU__TRY(ptxcu__set_view(cu, &v, desc, type, channels, &needs_view));
     } else {
         PTXCU__TRY(ptxcu__set_memory_resource(cu, &r, desc, channels));
     }
-    PTXCU__CALL_OPTIONAL(cu, cuTexObjectCreate, (texture, &r, &s, view ? &v : NULL), "(%u x %s)",
+    PTXCU__CALL_OPTIONAL(cu, cuTexObjectCreate, (texture, &r, &s, needs_view ? &v : NULL), "(%u x %s)",
                          (unsigned)channels, ptx_type_name((ptx_type)type));
 }
 
-/* Destroy a texture or surface object, after the work that may use it. */
+/* Wait for the work that may use a texture or surface object, then destroy it. */
 PTX__RARE ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
     int result = cu->driver.cuCtxSynchronize();
-    if (result) return ptxcu__fail_driver(cu, result, "ptxcu_texture_destroy: cuCtxSynchronize()");
+    if (result)
+        return ptxcu__fail_driver(cu, result, "ptxcu_%s_destroy: cuCtxSynchronize()",
+                                  is_surface ? "surface" : "texture");
     result = is_surface ? cu->optional.cuSurfObjectDestroy(object) : cu->optional.cuTexObjectDestroy(object);
     return result ? ptxcu__fail_driver(cu, result, "%s()",
                                        is_surface ? "cuSurfObjectDestroy" : "cuTexObjectDestroy")
@@ -2968,7 +2973,7 @@ PTXGEN_API ptxcu_code ptxcu_surface_destroy(ptxcu *cu, ptxcu_surface surface) {
 
 /* -- memory and semaphores of other interfaces -- */
 
-/* The begin of CUDA_EXTERNAL_MEMORY_HANDLE_DESC and CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, then both. */
+/* The common start of CUDA_EXTERNAL_MEMORY_HANDLE_DESC and CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC; then both. */
 typedef struct ptxcu__external {
     int type;
     union {
@@ -3008,15 +3013,16 @@ typedef struct ptxcu__semaphore_params {
     uint32_t timeout_ms, reserved[11], flags, reserved_end[16];
 } ptxcu__semaphore_params;
 
-/* Check what is imported and describe it to the driver. fds: types with file descriptors, one bit each. */
+/* Check an import and fill in its driver struct. max_type: the largest type. fd_types: bits of the types that
+   use fd. */
 PTX__RARE ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
-                                              uint32_t most, uint32_t fds, ptxcu__external *out) {
-    int is_memory = most == (uint32_t)PTXCU_MEMORY_DMABUF_FD, is_fd;
-    /* 8 and 6 are of NvSci, which has handles of another kind. */
-    if (!d->type || d->type > most || d->type == (is_memory ? 8u : 6u))
+                                              uint32_t max_type, uint32_t fd_types, ptxcu__external *out) {
+    int is_memory = max_type == (uint32_t)PTXCU_MEMORY_DMABUF_FD, is_fd;
+    /* Memory type 8 and semaphore type 6 are NvSci objects, which are not supported. */
+    if (!d->type || d->type > max_type || d->type == (is_memory ? 8u : 6u))
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: type is %u, must be a PTXCU_%s constant", function,
                            (unsigned)d->type, is_memory ? "MEMORY_" : "SEMAPHORE_");
-    is_fd = (int)(fds >> d->type & 1);
+    is_fd = (int)(fd_types >> d->type & 1);
     if (is_fd && d->fd < 0)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: fd is %d, must be an open file descriptor", function,
                            d->fd);
@@ -3144,7 +3150,7 @@ PTXGEN_API ptxcu_code ptxcu_external_semaphore_wait(ptxcu *cu, ptxcu_external_se
     PTXCU__REQUIRE(cu, external_semaphore_wait, semaphore);
     memset(&p, 0, sizeof p);
     p.value = p.key = value;
-    p.timeout_ms = 0xffffffffu; /* for a keyed mutex: without end */
+    p.timeout_ms = 0xffffffffu; /* keyed mutex: no timeout */
     PTXCU__CALL_OPTIONAL(cu, cuWaitExternalSemaphoresAsync, (&semaphore, &p, 1, stream), "(value %llu)",
                          (unsigned long long)value);
 }
@@ -3217,7 +3223,7 @@ PTX__RARE ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resourc
     result = cu->optional.cuArray3DGetDescriptor_v2(&a, handle);
     if (result) return ptxcu__fail_driver(cu, result, "cuArray3DGetDescriptor_v2()");
     for (i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (ptxcu__format_of(types[i]) == a.format) array->desc.type = types[i];
+        if (ptxcu__array_format_of(types[i]) == a.format) array->desc.type = types[i];
     if (!array->desc.type)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_graphics_array: the image has format 0x%x, which has no type here",
@@ -3318,56 +3324,58 @@ static ptxcu_code ptxcu__check_shape(ptxcu *cu, const char *function, uint32_t t
     return PTXCU_E_NONE;
 }
 
-/* Add a block to the table and make *t refer to it, with a new serial number. */
-static ptxcu_code ptxcu__add_block(ptxcu *cu, uint64_t address, uint64_t bytes, uint32_t kind,
-                                   ptxcu_tensor *t) {
-    ptxcu__block *b = NULL, *grown;
+/* Add a allocation to the table and make *t refer to it, with a new serial number. */
+static ptxcu_code ptxcu__add_allocation(ptxcu *cu, uint64_t address, uint64_t bytes, uint32_t kind,
+                                        ptxcu_tensor *t) {
+    ptxcu__allocation *b = NULL, *grown;
     uint32_t i, capacity;
     ptxcu__lock(&cu->table_mutex);
-    for (i = 0; i < cu->block_count && cu->blocks[i].kind != PTXCU__FREE;) i++;
-    if (i == cu->block_capacity) {
+    for (i = 0; i < cu->allocation_count && cu->allocations[i].kind != PTXCU__FREE;) i++;
+    if (i == cu->allocation_capacity) {
         capacity = i ? i * 2 : 16;
-        grown = (ptxcu__block *)cu->alloc(cu->alloc_user, cu->blocks, i * sizeof *b, capacity * sizeof *b);
+        grown = (ptxcu__allocation *)cu->alloc(cu->alloc_user, cu->allocations, i * sizeof *b,
+                                               capacity * sizeof *b);
         if (grown) {
-            cu->blocks = grown;
-            cu->block_capacity = capacity;
+            cu->allocations = grown;
+            cu->allocation_capacity = capacity;
         }
     }
-    if (i < cu->block_capacity) {
-        b = &cu->blocks[i];
+    if (i < cu->allocation_capacity) {
+        b = &cu->allocations[i];
         memset(b, 0, sizeof *b);
         b->address = address;
         b->bytes = bytes;
         b->kind = kind;
         b->serial = ++cu->serial;
-        if (i == cu->block_count) cu->block_count++;
+        if (i == cu->allocation_count) cu->allocation_count++;
         t->owner = cu;
-        t->block = i;
+        t->allocation = i;
         t->serial = b->serial;
     }
     ptxcu__unlock(&cu->table_mutex);
     return b ? PTXCU_E_NONE : ptxcu__fail_memory(cu, sizeof *b);
 }
 
-/* The first freed part of an address table, or UINT32_MAX. Requires table_mutex. */
-static uint32_t ptxcu__find_freed_part(const ptxcu *cu, const ptxcu__block *b) {
+/* The index of the first freed tensor of an address table, or UINT32_MAX. Requires table_mutex. */
+static uint32_t ptxcu__find_freed_tensor(const ptxcu *cu, const ptxcu__allocation *b) {
     uint32_t i;
-    for (i = 0; i < b->parts; i++) {
-        const ptxcu_tensor *t = &b->part[i];
-        if (t->block >= cu->block_count || cu->blocks[t->block].serial != t->serial) return i;
+    for (i = 0; i < b->sequence_tensor_count; i++) {
+        const ptxcu_tensor *t = &b->sequence_tensors[i];
+        if (t->allocation >= cu->allocation_count || cu->allocations[t->allocation].serial != t->serial)
+            return i;
     }
     return UINT32_MAX;
 }
 
-static ptxcu_code ptxcu__fail_freed_part(ptxcu *cu, const char *function, const char *name, uint32_t part,
-                                         uint32_t parts) {
+static ptxcu_code ptxcu__fail_freed_tensor(ptxcu *cu, const char *function, const char *name, uint32_t index,
+                                           uint32_t count) {
     return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s: %c of sequence %u was freed", function, name,
-                       part < parts / 2 ? 'k' : 'v', (unsigned)(part % (parts / 2)));
+                       index < count / 2 ? 'k' : 'v', (unsigned)(index % (count / 2)));
 }
 
-/* Check that a tensor can be used; *block becomes a copy of its block. */
+/* Check that a tensor can be used; *allocation becomes a copy of its allocation. */
 static ptxcu_code ptxcu__check_tensor(ptxcu *cu, const char *function, const char *name,
-                                      const ptxcu_tensor *t, ptxcu__block *block) {
+                                      const ptxcu_tensor *t, ptxcu__allocation *allocation) {
     uint64_t span, size;
     int exists;
     if (!t) return ptxcu__fail_null(cu, function, name);
@@ -3375,16 +3383,17 @@ static ptxcu_code ptxcu__check_tensor(ptxcu *cu, const char *function, const cha
     if (t->owner != cu)
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: %s is a tensor of another handle", function, name);
     ptxcu__lock(&cu->table_mutex);
-    exists = t->block < cu->block_count && cu->blocks[t->block].serial == t->serial && t->serial;
-    if (exists) *block = cu->blocks[t->block];
+    exists = t->allocation < cu->allocation_count && cu->allocations[t->allocation].serial == t->serial
+             && t->serial;
+    if (exists) *allocation = cu->allocations[t->allocation];
     ptxcu__unlock(&cu->table_mutex);
     if (!exists) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", function, name);
     /* The caller can write the public fields, so check them too. */
     size = t->type < (uint32_t)PTX__TYPE_COUNT ? ptx_type_bytes((ptx_type)t->type) : 0;
     if (t->rank < 1 || t->rank > PTXCU_RANK_MAX || !size
         || !ptxcu__count_span(t->rank, t->shape, t->stride, &span) || !ptxcu__multiply(span, size, &span)
-        || t->address < block->address || t->address - block->address > block->bytes
-        || span > block->bytes - (t->address - block->address))
+        || t->address < allocation->address || t->address - allocation->address > allocation->bytes
+        || span > allocation->bytes - (t->address - allocation->address))
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s does not lie in its memory: its fields were changed",
                            function, name);
     return PTXCU_E_NONE;
@@ -3399,7 +3408,7 @@ static ptxcu_code ptxcu__tensor_create(ptxcu *cu, ptx_type type, uint32_t rank, 
     memset(&t, 0, sizeof t);
     PTXCU__TRY(ptxcu__check_shape(cu, "ptxcu_tensor_create", (uint32_t)type, rank, shape, t.stride, &bytes));
     PTXCU__TRY(ptxcu_alloc(cu, (size_t)bytes, &memory));
-    code = ptxcu__add_block(cu, memory.address, bytes, bytes ? PTXCU__OWNED : PTXCU__BORROWED, &t);
+    code = ptxcu__add_allocation(cu, memory.address, bytes, bytes ? PTXCU__OWNED : PTXCU__BORROWED, &t);
     if (code != PTXCU_E_NONE) {
         cu->driver.cuMemFree_v2(memory.address);
         return code;
@@ -3484,7 +3493,8 @@ PTX__RARE ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
     if (bytes) code = ptxcu__check_memory_owner(cu, name, memory.address);
     if (code == PTXCU_E_NONE && bytes)
         code = ptxcu__check_memory_owner(cu, name, memory.address + (bytes - 1));
-    if (code == PTXCU_E_NONE) code = ptxcu__add_block(cu, memory.address, memory.bytes, PTXCU__BORROWED, &t);
+    if (code == PTXCU_E_NONE)
+        code = ptxcu__add_allocation(cu, memory.address, memory.bytes, PTXCU__BORROWED, &t);
     if (code != PTXCU_E_NONE) return code;
     t.address = memory.address;
     t.rank = rank;
@@ -3500,34 +3510,34 @@ PTXGEN_API ptxcu_code ptxcu_tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type
     PTXCU__IN_CONTEXT(cu, ptxcu__tensor_wrap(cu, memory, type, rank, shape, stride, tensor));
 }
 
-/* Free a block that no tensor and no result uses, after the context's work. On failure the slot stays in use.
-   */
-static ptxcu_code ptxcu__free_block(ptxcu *cu, uint32_t index) {
+/* Wait for the context, then free an allocation that no tensor and no result uses. On failure it stays in
+   use. */
+static ptxcu_code ptxcu__free_allocation(ptxcu *cu, uint32_t index) {
     ptxcu_buffer b;
-    ptxcu_tensor *part = NULL;
+    ptxcu_tensor *tensors = NULL;
     size_t bytes = 0;
     ptxcu_code code = PTXCU_E_NONE;
     memset(&b, 0, sizeof b);
     ptxcu__lock(&cu->table_mutex);
-    if (cu->blocks[index].kind == PTXCU__OWNED) b.address = cu->blocks[index].address;
+    if (cu->allocations[index].kind == PTXCU__OWNED) b.address = cu->allocations[index].address;
     ptxcu__unlock(&cu->table_mutex);
     code = ptxcu_free(cu, b);
     ptxcu__lock(&cu->table_mutex);
     if (code == PTXCU_E_NONE) {
-        part = cu->blocks[index].part;
-        bytes = cu->blocks[index].parts * sizeof *part;
-        cu->blocks[index].part = NULL;
-        cu->blocks[index].parts = 0;
-        cu->blocks[index].kind = PTXCU__FREE;
+        tensors = cu->allocations[index].sequence_tensors;
+        bytes = cu->allocations[index].sequence_tensor_count * sizeof *tensors;
+        cu->allocations[index].sequence_tensors = NULL;
+        cu->allocations[index].sequence_tensor_count = 0;
+        cu->allocations[index].kind = PTXCU__FREE;
     }
     ptxcu__unlock(&cu->table_mutex);
-    ptxcu__free_host(cu, part, bytes);
+    ptxcu__free_host(cu, tensors, bytes);
     return code;
 }
 
 PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_free";
-    ptxcu__block b;
+    ptxcu__allocation b;
     ptxcu_code code = PTXCU_E_NONE;
     uint32_t pins;
     int exists;
@@ -3538,16 +3548,17 @@ PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a view cannot be freed; free the tensor it is of",
                            name);
     ptxcu__lock(&cu->table_mutex);
-    exists = cu->blocks[tensor->block].serial == tensor->serial; /* another thread may have freed it */
-    if (exists) cu->blocks[tensor->block].serial = 0;
-    pins = cu->blocks[tensor->block].pins;
+    /* another thread may have freed it */
+    exists = cu->allocations[tensor->allocation].serial == tensor->serial;
+    if (exists) cu->allocations[tensor->allocation].serial = 0;
+    pins = cu->allocations[tensor->allocation].pins;
     ptxcu__unlock(&cu->table_mutex);
     if (!exists) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: tensor was freed", name);
     if (!pins) {
-        code = ptxcu__free_block(cu, tensor->block);
+        code = ptxcu__free_allocation(cu, tensor->allocation);
         if (code != PTXCU_E_NONE) { /* undo: the tensor stays valid */
             ptxcu__lock(&cu->table_mutex);
-            cu->blocks[tensor->block].serial = tensor->serial;
+            cu->allocations[tensor->allocation].serial = tensor->serial;
             ptxcu__unlock(&cu->table_mutex);
             return code;
         }
@@ -3559,7 +3570,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_free(ptxcu *cu, ptxcu_tensor *tensor) {
 /* Begin a view: check the arguments and copy the tensor to *t. */
 static ptxcu_code ptxcu__begin_view(ptxcu *cu, const char *function, const ptxcu_tensor *tensor, uint32_t dim,
                                     ptxcu_tensor *view, ptxcu_tensor *t) {
-    ptxcu__block b;
+    ptxcu__allocation b;
     PTXCU__REQUIRE_READY(cu);
     if (!view) return ptxcu__fail_null(cu, function, "view");
     PTXCU__TRY(ptxcu__check_tensor(cu, function, "tensor", tensor, &b));
@@ -3581,7 +3592,7 @@ PTXGEN_API ptxcu_code ptxcu_tensor_narrow(ptxcu *cu, const ptxcu_tensor *tensor,
                            "ptxcu_tensor_narrow: %llu indices from %llu on, dimension %u of %s has %llu",
                            (unsigned long long)count, (unsigned long long)first, (unsigned)dim,
                            ptxcu__format_shape(t.rank, t.shape).s, (unsigned long long)t.shape[dim]);
-    /* An empty view keeps the address, which must stay inside the block. */
+    /* An empty view keeps the address, which must stay inside the allocation. */
     if (count && ptxcu_tensor_bytes(&t))
         t.address += first * t.stride[dim] * ptx_type_bytes((ptx_type)t.type);
     t.shape[dim] = count;
@@ -3681,7 +3692,7 @@ static ptxcu_code ptxcu__check_stream(ptxcu *cu, const char *function, ptxcu_str
 
 /* Copy between dense host memory and a tensor, one contiguous part at a time. */
 static ptxcu_code ptxcu__copy_tensor(ptxcu *cu, const char *function, const ptxcu_tensor *t, char *host,
-                                     int up, ptxcu_stream stream) {
+                                     int is_upload, ptxcu_stream stream) {
     uint64_t shape[PTXCU_RANK_MAX], stride[PTXCU_RANK_MAX], indices[PTXCU_RANK_MAX], address = t->address;
     uint64_t size = ptx_type_bytes((ptx_type)t->type), part;
     uint32_t rank = 0, i;
@@ -3700,11 +3711,11 @@ static ptxcu_code ptxcu__copy_tensor(ptxcu *cu, const char *function, const ptxc
     part = size;
     if (rank && stride[rank - 1] == 1) part = size * shape[--rank];
     for (;;) {
-        result = up ? cu->driver.cuMemcpyHtoDAsync_v2(address, host, (size_t)part, stream)
-                    : cu->driver.cuMemcpyDtoHAsync_v2(host, address, (size_t)part, stream);
+        result = is_upload ? cu->driver.cuMemcpyHtoDAsync_v2(address, host, (size_t)part, stream)
+                           : cu->driver.cuMemcpyDtoHAsync_v2(host, address, (size_t)part, stream);
         if (result)
             return ptxcu__fail_driver(cu, result, "%s: %s(%llu bytes)", function,
-                                      up ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
+                                      is_upload ? "cuMemcpyHtoDAsync_v2" : "cuMemcpyDtoHAsync_v2",
                                       (unsigned long long)part);
         host += part;
         for (i = rank; i-- > 0;) {
@@ -3718,22 +3729,22 @@ static ptxcu_code ptxcu__copy_tensor(ptxcu *cu, const char *function, const ptxc
 }
 
 static ptxcu_code ptxcu__transfer_tensor(ptxcu *cu, const char *function, const ptxcu_tensor *t,
-                                         const char *name, void *host, size_t bytes, int up, int wait,
+                                         const char *name, void *host, size_t bytes, int is_upload, int wait,
                                          ptxcu_stream stream) {
-    ptxcu__block b;
-    size_t want;
+    ptxcu__allocation b;
+    size_t expected;
     ptxcu_code code;
     int result;
     code = ptxcu__check_tensor(cu, function, name, t, &b);
     if (code == PTXCU_E_NONE) code = ptxcu__check_stream(cu, function, stream);
     if (code != PTXCU_E_NONE) return code;
-    want = ptxcu_tensor_bytes(t);
-    if (bytes != want)
+    expected = ptxcu_tensor_bytes(t);
+    if (bytes != expected)
         return ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %llu bytes are given, %s %s of %s has %llu", function,
                            (unsigned long long)bytes, name, ptxcu__format_shape(t->rank, t->shape).s,
-                           ptx_type_name((ptx_type)t->type), (unsigned long long)want);
-    if (!host && bytes) return ptxcu__fail_null(cu, function, up ? "from" : "to");
-    if (bytes) code = ptxcu__copy_tensor(cu, function, t, (char *)host, up, stream);
+                           ptx_type_name((ptx_type)t->type), (unsigned long long)expected);
+    if (!host && bytes) return ptxcu__fail_null(cu, function, is_upload ? "from" : "to");
+    if (bytes) code = ptxcu__copy_tensor(cu, function, t, (char *)host, is_upload, stream);
     if (code != PTXCU_E_NONE || !wait) return code;
     result = cu->driver.cuStreamSynchronize(stream);
     return result ? ptxcu__fail_driver(cu, result, "%s: cuStreamSynchronize()", function) : PTXCU_E_NONE;
@@ -3855,7 +3866,7 @@ PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu
 
 /* -- programs -- */
 
-/* Append the PTX line that the compiler's log names by number only. */
+/* Append the text of the first PTX line whose number is in the compiler's log. */
 static void ptxcu__append_ptx_line(ptxcu *cu, const char *log, const char *ptx) {
     const char *at = log;
     while ((at = strstr(at, "line ")) != NULL) {
@@ -3920,7 +3931,7 @@ static int ptxcu__has_same_key(const ptxcu__cache_header *a, const ptxcu__cache_
            && a->capability == b->capability;
 }
 
-/* The path of file `way` of the set of a hash. Sets are disjoint and there are at most cache_files files. */
+/* Format the path of file `way` of a hash's set. Sets are disjoint; all have at most cache_files files. */
 static void ptxcu__format_cache_path(const ptxcu *cu, uint64_t hash, uint32_t way, char *name, size_t size) {
     uint32_t ways = cu->cache_files < PTXCU__CACHE_WAYS ? cu->cache_files : PTXCU__CACHE_WAYS;
     uint64_t slot = hash % (cu->cache_files / ways) * ways + way % ways;
@@ -3928,7 +3939,7 @@ static void ptxcu__format_cache_path(const ptxcu *cu, uint64_t hash, uint32_t wa
 }
 
 /* Whether the next bytes of the file are the text. */
-static int ptxcu__compare_text(ptxcu__file *f, const char *ptx, size_t bytes) {
+static int ptxcu__has_text(ptxcu__file *f, const char *ptx, size_t bytes) {
     char part[4096];
     size_t n;
     for (; bytes; bytes -= n, ptx += n) {
@@ -3938,21 +3949,21 @@ static int ptxcu__compare_text(ptxcu__file *f, const char *ptx, size_t bytes) {
     return 1;
 }
 
-/* Read the machine code of a text from a file; allocated, NULL if the file holds another text or is not
-   usable. *age: time of writing; 0 if the file is missing, damaged or not trusted, so that it is replaced
+/* Read the machine code of a text from a file. Returns an allocation, or NULL if the file holds another text
+   or is not usable. *write_time: 0 if the file is missing, damaged or not trusted, so that it is replaced
    first. */
 static void *ptxcu__read_cache_file(ptxcu *cu, const char *name, const ptxcu__cache_header *want,
-                                    const char *ptx, size_t *bytes, uint64_t *age) {
+                                    const char *ptx, size_t *bytes, uint64_t *write_time) {
     ptxcu__cache_header k;
     ptxcu__file f;
     void *image = NULL;
-    *age = 0;
+    *write_time = 0;
     if (!ptxcu__file_open(name, &f)) return NULL;
     if (f.bytes > sizeof k && f.bytes <= PTXCU__CACHE_FILE_MAX && ptxcu__file_read(&f, &k, sizeof k)
         && memcmp(k.magic, want->magic, sizeof k.magic) == 0 && k.text_bytes < f.bytes - sizeof k
         && k.image_bytes == f.bytes - sizeof k - k.text_bytes) {
-        *age = f.modified;
-        if (ptxcu__has_same_key(&k, want) && ptxcu__compare_text(&f, ptx, (size_t)k.text_bytes)) {
+        *write_time = f.modified;
+        if (ptxcu__has_same_key(&k, want) && ptxcu__has_text(&f, ptx, (size_t)k.text_bytes)) {
             *bytes = (size_t)k.image_bytes;
             image = cu->alloc(cu->alloc_user, NULL, 0, *bytes);
             if (image
@@ -3960,7 +3971,7 @@ static void *ptxcu__read_cache_file(ptxcu *cu, const char *name, const ptxcu__ca
                     || ptxcu__compute_checksum(&k, image, *bytes) != k.check)) {
                 ptxcu__free_host(cu, image, *bytes);
                 image = NULL;
-                *age = 0;
+                *write_time = 0;
             }
         }
     }
@@ -3997,7 +4008,7 @@ static void ptxcu__remove_stale_files(const ptxcu *cu) {
 /* Write a temporary file and rename it, so that a reader sees the old or the new file. Replaces the oldest
    file of the set that can be replaced. */
 static void ptxcu__write_cache_file(ptxcu *cu, ptxcu__cache_header *k, const char *ptx, uint64_t hash,
-                                    const void *image, size_t bytes, uint64_t *age) {
+                                    const void *image, size_t bytes, uint64_t *write_time) {
     char temporary[600], name[600];
     ptxcu__file f;
     uint32_t i, way, oldest, ways = cu->cache_files < PTXCU__CACHE_WAYS ? cu->cache_files : PTXCU__CACHE_WAYS;
@@ -4018,22 +4029,22 @@ static void ptxcu__write_cache_file(ptxcu *cu, ptxcu__cache_header *k, const cha
     if (!ptxcu__file_close(&f)) ok = 0;
     for (i = 0; i < ways && ok; i++) { /* if the rename fails, as onto a directory, try the next oldest */
         for (oldest = way = 0; way < ways; way++)
-            if (age[way] < age[oldest]) oldest = way;
+            if (write_time[way] < write_time[oldest]) oldest = way;
         ptxcu__format_cache_path(cu, hash, oldest, name, sizeof name);
         if (ptxcu__file_rename(temporary, name)) return;
-        age[oldest] = UINT64_MAX;
+        write_time[oldest] = UINT64_MAX;
     }
     ptxcu__file_remove(temporary);
 }
 
-/* Load a program from its file, or compile it and write the file. 1: loaded. 0: not loaded; loading the text
-   then reports any fault in it. */
+/* Load a program from its file, or compile it and write the file. Returns 0 if it is not loaded: the caller
+   then loads the text, which reports any fault in it. */
 static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
     ptxcu__cache_header key;
     char name[600];
     void *image, *state = NULL;
     size_t bytes = 0;
-    uint64_t age[PTXCU__CACHE_WAYS], hash;
+    uint64_t write_time[PTXCU__CACHE_WAYS], hash;
     uint32_t way;
     int loaded = 0, missing;
     if (!cu->cache_folder[0] || ptxcu__find_folder_fault(cu->cache_folder, &missing) || missing) return 0;
@@ -4042,13 +4053,13 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
     hash = ptxcu__hash_bytes(ptx, (size_t)key.text_bytes, key.driver ^ (uint64_t)key.capability << 32);
     for (way = 0; way < PTXCU__CACHE_WAYS && way < cu->cache_files; way++) {
         ptxcu__format_cache_path(cu, hash, way, name, sizeof name);
-        image = ptxcu__read_cache_file(cu, name, &key, ptx, &bytes, &age[way]);
+        image = ptxcu__read_cache_file(cu, name, &key, ptx, &bytes, &write_time[way]);
         if (image) {
             loaded = cu->driver.cuModuleLoadDataEx(module_, image, 0, NULL, NULL) == 0;
             ptxcu__free_host(cu, image, bytes);
             if (loaded) ptxcu__log_note(cu, "read machine code from %s", name);
             if (loaded) return 1;
-            age[way] = 0; /* the driver refuses the file of this text: replace it first */
+            write_time[way] = 0; /* the driver refuses the file of this text: replace it first */
         }
     }
     if (cu->driver.cuLinkCreate_v2(0, NULL, NULL, &state) != 0) return 0;
@@ -4061,7 +4072,7 @@ static int ptxcu__load_from_folder(ptxcu *cu, const char *ptx, void **module_) {
         if (loaded) {
             ptxcu__log_note(cu, "compiled %llu bytes of PTX for the cache folder",
                             (unsigned long long)key.text_bytes);
-            ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, age);
+            ptxcu__write_cache_file(cu, &key, ptx, hash, image, bytes, write_time);
         }
     }
     if (cu->driver.cuLinkDestroy(state)) cu->driver.cuLinkDestroy(state); /* retry once */
@@ -4127,11 +4138,11 @@ static ptxcu_code ptxcu__copy_signature(ptxcu *cu, const ptx_entry_info *info, p
     char *text;
     uint32_t i;
     for (i = 0; i < info->param_count; i++) names += strlen(info->params[i].name) + 1;
-    e->block = (char *)ptxcu__alloc_zeroed(cu, params + names);
-    if (!e->block) return ptxcu__fail_memory(cu, params + names);
-    e->block_bytes = params + names;
-    text = e->block + params;
-    p = (ptx_param_info *)(void *)e->block;
+    e->memory = (char *)ptxcu__alloc_zeroed(cu, params + names);
+    if (!e->memory) return ptxcu__fail_memory(cu, params + names);
+    e->memory_bytes = params + names;
+    text = e->memory + params;
+    p = (ptx_param_info *)(void *)e->memory;
     if (params) memcpy(p, info->params, params);
     e->params = p;
     e->param_count = info->param_count;
@@ -4178,7 +4189,7 @@ static ptxcu_code ptxcu__create_program(ptxcu *cu, const char *ptx, const ptx_mo
         } else {
             code = ptxcu__open_entry(cu, p->module_, info.name, e);
             if (code == PTXCU_E_NONE) code = ptxcu__copy_signature(cu, &info, e);
-            e->known = 1;
+            e->has_signature = 1;
             e->dependent_launch = info.dependent_launch && cu->info.dependent_launch;
         }
     }
@@ -4407,7 +4418,8 @@ static ptxcu__slot *ptxcu__find_slot(const ptxcu *cu, uint64_t hash, const ptx_o
     }
 }
 
-/* Requires build_mutex, so no other thread changes the slots. Readers see the old or the new table. */
+/* Grow the table if one more program would fill over 3/4 of it. Requires build_mutex, so no other thread
+   changes the slots; readers see the old or the new table. */
 static ptxcu_code ptxcu__grow_cache(ptxcu *cu) {
     uint32_t i, old_capacity = cu->slot_capacity;
     ptxcu__slot *old = cu->slots, *slots;
@@ -4636,8 +4648,8 @@ static ptxcu_code ptxcu__fail_cluster(ptxcu *cu, const ptxcu__entry *e, const pt
 }
 
 static int ptxcu__is_valid_cluster(const ptxcu *cu, const ptx_launch *g) {
-    const uint32_t *c = g->cluster, most = cu->info.max_cluster;
-    return c[0] - 1 < most && c[1] - 1 < most && c[2] - 1 < most && c[0] * c[1] * c[2] <= most
+    const uint32_t *c = g->cluster, max = cu->info.max_cluster;
+    return c[0] - 1 < max && c[1] - 1 < max && c[2] - 1 < max && c[0] * c[1] * c[2] <= max
            && g->grid[0] % c[0] == 0 && g->grid[1] % c[1] == 0 && g->grid[2] % c[2] == 0;
 }
 
@@ -4645,7 +4657,7 @@ static ptxcu_code ptxcu__fail_geometry(ptxcu *cu, const ptxcu__entry *e, const p
     const ptxcu_device *d = &cu->info;
     uint64_t threads = (uint64_t)g->block[0] * g->block[1] * g->block[2];
     int i;
-    for (i = 0; i < 3; i++) { /* the block first: ptx_launch_1d counts no blocks of no threads */
+    for (i = 0; i < 3; i++) { /* block first: for block 0 ptx_launch_1d gives grid 0, a mere consequence */
         if (g->block[i] == 0 || g->block[i] > d->max_block[i])
             return ptxcu__fail(cu, PTXCU_E_LAUNCH, "entry '%s': block %c is %u, must be 1 to %u", e->name,
                                "xyz"[i], (unsigned)g -> block[i], (unsigned)d -> max_block[i]);
@@ -4754,14 +4766,15 @@ static ptxcu_code ptxcu__launch(ptxcu *cu, ptxcu_program *program, const ptx_lau
     PTXCU__REQUIRE(cu, launch, geometry);
     if (!args && count) return ptxcu__fail_null(cu, "ptxcu_launch", "args");
     PTXCU__TRY(ptxcu__prepare_launch(cu, program, geometry, &e));
-    if (count > PTXCU_ARGS_MAX || (e->known && count != e->param_count))
+    if (count > PTXCU_ARGS_MAX || (e->has_signature && count != e->param_count))
         return ptxcu__fail(cu, PTXCU_E_ARGS, "entry '%s' takes %u arguments%s, %u are given", e->name,
-                           (unsigned)(e->known ? e->param_count : PTXCU_ARGS_MAX), e->known ? "" : " at most",
-                           (unsigned)count);
+                           (unsigned)(e->has_signature ? e->param_count : PTXCU_ARGS_MAX),
+                           e->has_signature ? "" : " at most", (unsigned)count);
     for (i = 0; i < count; i++) {
         const ptxcu_arg *a = &args[i];
         const void *value = a->kind == PTXCU__BYTES ? a->value.pointer : (const void *)&a->value;
-        if (e->known && !ptxcu__is_matching_arg(a, &e->params[i])) return ptxcu__fail_arg(cu, e, i, a);
+        if (e->has_signature && !ptxcu__is_matching_arg(a, &e->params[i]))
+            return ptxcu__fail_arg(cu, e, i, a);
         if (!value)
             return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "entry '%s', argument %u is a NULL block", e->name,
                                (unsigned)i);
@@ -4778,7 +4791,7 @@ PTXGEN_API ptxcu_code ptxcu_launch(ptxcu *cu, ptxcu_program *program, const ptx_
 /* Encode the tensor maps of a plan, 16 words each. */
 static ptxcu_code ptxcu__encode_maps(ptxcu *cu, const char *name, const ptx_plan *plan, const void *args,
                                      uint64_t *maps) {
-    uint64_t room[24], *map = room + (64 - (uintptr_t)room % 64) % 64 / 8; /* the driver wants 64 bytes */
+    uint64_t room[24], *map = room + (64 - (uintptr_t)room % 64) % 64 / 8; /* must be 64-byte aligned */
     ptx_map_values v;
     const char *rule;
     uint32_t i;
@@ -4801,7 +4814,7 @@ static ptxcu_code ptxcu__encode_maps(ptxcu *cu, const char *name, const ptx_plan
     return PTXCU_E_NONE;
 }
 
-/* maps: the plan's tensor maps; NULL: they are encoded. */
+/* Launch a plan. maps: its encoded tensor maps; NULL: encode them here. */
 static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *plan, const void *args,
                              size_t args_bytes, const uint64_t *maps, ptxcu_stream stream) {
     ptxcu__entry *entries[PTX_PLAN_MAX];
@@ -4825,17 +4838,17 @@ static ptxcu_code ptxcu__run(ptxcu *cu, ptxcu_program *program, const ptx_plan *
         PTXCU__TRY(ptxcu__prepare_launch(cu, program, &plan->launch[i], &entries[i]));
         e = entries[i];
         for (j = n = 0; j < plan->maps; j++) n += plan->map[j].launch == i;
-        if (e->known && e->param_count != 1 + n)
+        if (e->has_signature && e->param_count != 1 + n)
             return ptxcu__fail(
                 cu, PTXCU_E_ARGS,
                 "entry '%s' has %u parameters; this plan gives it one block and %u tensor maps", e->name,
                 (unsigned)e->param_count, (unsigned)n);
-        for (j = 1; j <= n && e->known; j++)
+        for (j = 1; j <= n && e->has_signature; j++)
             if (e->params[j].bytes != 128 || e->params[j].type != PTX_B8)
                 return ptxcu__fail(cu, PTXCU_E_ARGS,
                                    "entry '%s': parameter '%s' is no tensor map of 128 bytes", e->name,
                                    e->params[j].name);
-        if (e->known && e->params[0].bytes != args_bytes)
+        if (e->has_signature && e->params[0].bytes != args_bytes)
             return ptxcu__fail(cu, PTXCU_E_ARGS, "entry '%s': parameter '%s' has %u bytes, %llu are given",
                                e->name, e->params[0].name, (unsigned)e->params[0].bytes,
                                (unsigned long long)args_bytes);
@@ -4860,9 +4873,9 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 
 /* -- calls -- */
 
-/* Check that a call can be launched now. pin 1: pin its blocks until ptxcu__unpin_blocks. */
+/* Check that a call can be launched now. pin 1: pin its allocations, see ptxcu__unpin_allocations. */
 static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
-    uint32_t i, j, freed_tensor = UINT32_MAX, freed_part = UINT32_MAX, parts = 0;
+    uint32_t i, j, freed_tensor = UINT32_MAX, freed_entry = UINT32_MAX, entry_count = 0;
     int cleared, pin_now;
     if (!call) return ptxcu__fail_null(cu, function, "call");
     if (!call->owner)
@@ -4873,28 +4886,30 @@ static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu
     ptxcu__lock(&cu->table_mutex);
     cleared = call->clears != cu->clears;
     for (i = call->tensors; i-- > 0;) {
-        uint32_t b = call->tensor[i].block, freed;
-        if (b >= cu->block_count || cu->blocks[b].serial != call->tensor[i].serial) {
+        uint32_t b = call->tensor[i].allocation, freed;
+        if (b >= cu->allocation_count || cu->allocations[b].serial != call->tensor[i].serial) {
             freed_tensor = i;
-            freed_part = UINT32_MAX;
-        } else if ((freed = ptxcu__find_freed_part(cu, &cu->blocks[b])) != UINT32_MAX) {
+            freed_entry = UINT32_MAX;
+        } else if ((freed = ptxcu__find_freed_tensor(cu, &cu->allocations[b])) != UINT32_MAX) {
             freed_tensor = i;
-            freed_part = freed;
-            parts = cu->blocks[b].parts;
+            freed_entry = freed;
+            entry_count = cu->allocations[b].sequence_tensor_count;
         }
     }
     pin_now = pin && !cleared && freed_tensor == UINT32_MAX && call->workspace >= call->plan.workspace_bytes;
     for (i = 0; pin_now && i < call->tensors; i++) {
-        ptxcu__block *b = &cu->blocks[call->tensor[i].block];
+        ptxcu__allocation *b = &cu->allocations[call->tensor[i].allocation];
         b->pins++;
-        for (j = 0; j < b->parts; j++) cu->blocks[b->part[j].block].pins++;
+        for (j = 0; j < b->sequence_tensor_count; j++)
+            cu->allocations[b->sequence_tensors[j].allocation].pins++;
     }
     ptxcu__unlock(&cu->table_mutex);
     if (cleared)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: ptxcu_cache_clear has unloaded the program; prepare again",
                            call->name);
-    if (freed_part != UINT32_MAX)
-        return ptxcu__fail_freed_part(cu, call->name, call->tensor[freed_tensor].name, freed_part, parts);
+    if (freed_entry != UINT32_MAX)
+        return ptxcu__fail_freed_tensor(cu, call->name, call->tensor[freed_tensor].name, freed_entry,
+                                        entry_count);
     if (freed_tensor != UINT32_MAX)
         return ptxcu__fail(cu, PTXCU_E_FREED, "%s: %s was freed", call->name,
                            call->tensor[freed_tensor].name);
@@ -4929,7 +4944,7 @@ static ptxcu_code ptxcu__complete_call(ptxcu *cu, ptxcu_call *call, const ptx_op
     if (workspace && workspace->owner) {
         call->workspace = ptxcu_tensor_bytes(workspace);
         call->workspace_address = workspace->address;
-        call->workspace_block = workspace->block;
+        call->workspace_allocation = workspace->allocation;
     }
     call->owner = cu;
     call->name = op->name;
@@ -4941,7 +4956,7 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
                                          const ptxcu_tensor *const *tensors, uint32_t count,
                                          const ptxcu_tensor *workspace, ptxcu_call *call) {
     static const char *const name = "ptxcu_call_prepare";
-    ptxcu__block b;
+    ptxcu__allocation b;
     ptxcu_code code;
     uint32_t i;
     if (call) memset(call, 0, sizeof *call);
@@ -4975,7 +4990,7 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
             return code;
         }
         call->tensor[i].serial = t->serial;
-        call->tensor[i].block = t->block;
+        call->tensor[i].allocation = t->allocation;
         call->tensor[i].name = which;
         call->tensors = i + 1;
     }
@@ -4983,12 +4998,12 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     return ptxcu__complete_call(cu, call, op, desc, args, args_bytes, workspace);
 }
 
-/* Note that a workspace has the zeros that the call's program needs. */
-static void ptxcu__mark_zeroed(ptxcu *cu, uint32_t block, uint64_t at, const ptxcu_call *call) {
+/* Record that a workspace holds the zeros that the call's program needs. */
+static void ptxcu__mark_zeroed(ptxcu *cu, uint32_t allocation, uint64_t at, const ptxcu_call *call) {
     ptxcu__lock(&cu->table_mutex);
-    cu->blocks[block].zero_for = call->program;
-    cu->blocks[block].zero_address = at;
-    cu->blocks[block].zero_bytes = call->plan.zero_bytes;
+    cu->allocations[allocation].zero_for = call->program;
+    cu->allocations[allocation].zero_address = at;
+    cu->allocations[allocation].zero_bytes = call->plan.zero_bytes;
     ptxcu__unlock(&cu->table_mutex);
 }
 
@@ -5006,7 +5021,7 @@ static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptx
         ptxcu_tensor_free(cu, &t);
         return code;
     }
-    ptxcu__mark_zeroed(cu, t.block, t.address, call);
+    ptxcu__mark_zeroed(cu, t.allocation, t.address, call);
     *workspace = t;
     return PTXCU_E_NONE;
 }
@@ -5019,16 +5034,15 @@ PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, 
     PTXCU__IN_CONTEXT(cu, ptxcu__workspace_create(cu, call, stream, workspace));
 }
 
-/* Launch a checked call. Each program leaves the required zeros in its workspace; if another program used it
-   last, zero them on the stream first. A capture executes later, so it does not mark the workspace as zeroed.
-   */
+/* Launch a checked call. Each program leaves the zeros that it needs in its workspace; if another program
+   used it last, zero them on the stream first. A captured memset runs later, so it does not count as done. */
 static ptxcu_code ptxcu__launch_call(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream) {
     uint64_t bytes = call->plan.zero_bytes;
     int ready = 1, result, capturing = 0;
     if (call->workspace) {
-        ptxcu__block *b;
+        ptxcu__allocation *b;
         ptxcu__lock(&cu->table_mutex);
-        b = &cu->blocks[call->workspace_block];
+        b = &cu->allocations[call->workspace_allocation];
         ready = b->zero_for == call->program && b->zero_address == call->workspace_address
                 && b->zero_bytes == bytes;
         if (!ready) b->zero_for = NULL;
@@ -5042,7 +5056,7 @@ static ptxcu_code ptxcu__launch_call(ptxcu *cu, const ptxcu_call *call, ptxcu_st
         if (result)
             return ptxcu__fail_driver(cu, result, "%s: cuMemsetD8Async(workspace) or cuStreamIsCapturing()",
                                       call->name);
-        if (!capturing) ptxcu__mark_zeroed(cu, call->workspace_block, call->workspace_address, call);
+        if (!capturing) ptxcu__mark_zeroed(cu, call->workspace_allocation, call->workspace_address, call);
     }
     return ptxcu__run(cu, call->program, &call->plan, call->args, call->plan.args_bytes, call->maps, stream);
 }
@@ -5068,12 +5082,12 @@ PTXGEN_API ptxcu_code ptxcu_call_finish(ptxcu *cu, const ptxcu_call *call, ptxcu
     PTXCU__IN_CONTEXT(cu, ptxcu__call_finish(cu, call, stream));
 }
 
-/* A running call: its own stream and events, and the blocks that it pins. */
+/* A running call: its own stream and events, and the allocations that it pins. */
 struct ptxcu_result {
     ptxcu *owner;
     void *stream, *begin, *end;
-    uint32_t pending, blocks;
-    uint32_t block[PTXCU_CALL_TENSORS];
+    uint32_t pending, allocations;
+    uint32_t allocation[PTXCU_CALL_TENSORS];
 };
 
 PTX__RARE ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
@@ -5105,29 +5119,31 @@ PTXGEN_API ptxcu_code ptxcu_result_create(ptxcu *cu, ptxcu_result **out) {
     PTXCU__IN_CONTEXT(cu, ptxcu__result_create(cu, out));
 }
 
-/* Unpin part `part` of an address table, or the block itself (UINT32_MAX). */
-static ptxcu_code ptxcu__unpin_block(ptxcu *cu, uint32_t block, uint32_t part) {
-    ptxcu__block *b;
+/* Unpin the allocation of tensor `entry` of an address table; UINT32_MAX: `allocation` itself. Free it if
+   this was the last pin and its tensor was freed meanwhile. */
+static ptxcu_code ptxcu__unpin_allocation(ptxcu *cu, uint32_t allocation, uint32_t entry) {
+    ptxcu__allocation *b;
     int last;
     ptxcu__lock(&cu->table_mutex);
-    if (part != UINT32_MAX) block = cu->blocks[block].part[part].block;
-    b = &cu->blocks[block];
+    if (entry != UINT32_MAX) allocation = cu->allocations[allocation].sequence_tensors[entry].allocation;
+    b = &cu->allocations[allocation];
     last = --b->pins == 0 && b->serial == 0;
     ptxcu__unlock(&cu->table_mutex);
-    return last ? ptxcu__free_block(cu, block) : PTXCU_E_NONE;
+    return last ? ptxcu__free_allocation(cu, allocation) : PTXCU_E_NONE;
 }
 
-/* Unpin the blocks of a finished call and free those whose tensors were freed meanwhile. */
-static ptxcu_code ptxcu__unpin_blocks(ptxcu *cu, const uint32_t *blocks, uint32_t count) {
+/* Unpin the allocations of a finished call and free those whose tensors were freed meanwhile. */
+static ptxcu_code ptxcu__unpin_allocations(ptxcu *cu, const uint32_t *allocations, uint32_t count) {
     ptxcu_code code = PTXCU_E_NONE, one;
-    uint32_t i, j, parts;
+    uint32_t i, j, tensor_count;
     for (i = 0; i < count; i++) {
         ptxcu__lock(&cu->table_mutex);
-        parts = cu->blocks[blocks[i]].parts; /* the parts live while the block is pinned */
+        /* The tensors of an address table live while its allocation is pinned. */
+        tensor_count = cu->allocations[allocations[i]].sequence_tensor_count;
         ptxcu__unlock(&cu->table_mutex);
-        for (j = 0; j <= parts; j++) {
-            one = ptxcu__unpin_block(cu, blocks[i], j < parts ? j : UINT32_MAX);
-            if (one != PTXCU_E_NONE) code = one; /* ptxcu_close frees the block */
+        for (j = 0; j <= tensor_count; j++) {
+            one = ptxcu__unpin_allocation(cu, allocations[i], j < tensor_count ? j : UINT32_MAX);
+            if (one != PTXCU_E_NONE) code = one; /* ptxcu_close frees the allocation */
         }
     }
     return code;
@@ -5135,7 +5151,7 @@ static ptxcu_code ptxcu__unpin_blocks(ptxcu *cu, const uint32_t *blocks, uint32_
 
 static ptxcu_code ptxcu__finish_result(ptxcu *cu, ptxcu_result *r) {
     r->pending = 0;
-    return ptxcu__unpin_blocks(cu, r->block, r->blocks);
+    return ptxcu__unpin_allocations(cu, r->allocation, r->allocations);
 }
 
 static ptxcu_code ptxcu__check_result(ptxcu *cu, const char *function, const ptxcu_result *r) {
@@ -5239,8 +5255,8 @@ static ptxcu_code ptxcu__call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_str
     if (status)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the stream is in a capture; use ptxcu_call_run", name);
     PTXCU__TRY(ptxcu__check_call(cu, name, call, 1));
-    r->blocks = call->tensors;
-    for (i = 0; i < r->blocks; i++) r->block[i] = call->tensor[i].block;
+    r->allocations = call->tensors;
+    for (i = 0; i < r->allocations; i++) r->allocation[i] = call->tensor[i].allocation;
     result = cu->driver.cuEventRecord(r->begin, after);
     if (result) code = ptxcu__fail_driver(cu, result, "%s: cuEventRecord()", name);
     if (!result) {
@@ -5261,7 +5277,7 @@ static ptxcu_code ptxcu__call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_str
     }
     /* Launched work must end before its memory is freed. */
     if (begun) cu->driver.cuStreamSynchronize(r->stream);
-    ptxcu__unpin_blocks(cu, r->block, r->blocks);
+    ptxcu__unpin_allocations(cu, r->allocation, r->allocations);
     return code;
 }
 
@@ -5288,14 +5304,14 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #define PTXCU__ANY UINT64_MAX
 #define PTXCU__CACHE_DIMS(paged)                                                                             \
     ((paged) ? "pages, kv_heads, page_size, head_dim" : "batch, kv_heads, max_seq, head_dim")
-enum { /* one enum: C++20 warns of sums of two */
+enum { /* one enum: C++20 compilers warn of | between two enums */
     PTXCU__OPTIONAL = 1,
-    PTXCU__WRITTEN = 2,
+    PTXCU__WRITTEN = 2, /* by the operation */
     PTXCU__DENSE = 4,
-    PTXCU__ROWS = 8,
-    PTXCU__SAME = 16,
-    PTXCU__OUT = PTXCU__DENSE | PTXCU__WRITTEN,
-    PTXCU__MAYBE = PTXCU__DENSE | PTXCU__OPTIONAL
+    PTXCU__CONTIGUOUS_ROWS = 8, /* the last dimension is contiguous */
+    PTXCU__MAY_ALIAS = 16,      /* may equal another tensor with this flag, although one of them is written */
+    PTXCU__DENSE_OUTPUT = PTXCU__DENSE | PTXCU__WRITTEN,
+    PTXCU__DENSE_OPTIONAL = PTXCU__DENSE | PTXCU__OPTIONAL
 };
 #define PTXCU__TYPE(type) ((uint64_t)1 << ((type)&63)) /* an invalid type is refused elsewhere */
 #define PTXCU__FLOAT_TYPES (PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16) | PTXCU__TYPE(PTX_BF16))
@@ -5309,11 +5325,11 @@ typedef struct ptxcu__operation_check {
     ptxk_message why; /* message of the operation's plan or check */
     const ptxcu_tensor *tensors[PTXCU_CALL_TENSORS];
     uint32_t flags[PTXCU_CALL_TENSORS];
-    /* For a cache of ptxcu_kv_cache_wrap_each: the index of k among the tensors (v follows), and the block of
-       the address table. 0 sequences: no such cache. */
-    uint32_t k_index, sequences, addresses_block;
-    uint32_t product; /* 1: gemv and gemm, see ptxcu__take_refusal */
-    /* Sizes of dimensions, under the names that the rules of tensors give them. */
+    /* For a cache of ptxcu_kv_cache_wrap_each: the index of k among the tensors (v follows), and the
+       allocation of the address table. 0 sequences: no such cache. */
+    uint32_t k_index, sequences, addresses_allocation;
+    uint32_t renames_matrix_fields; /* 1: gemv and gemm, see ptxcu__report_plan_error */
+    /* Sizes of the named dimensions in the rules of tensors. */
     uint32_t sizes;
     struct {
         const char *name;
@@ -5322,20 +5338,23 @@ typedef struct ptxcu__operation_check {
     } size[8]; /* a description has fewer */
 } ptxcu__operation_check;
 
-/* What an operation asks of one of its tensors. A dimension is a name, "n", or a sum, product or quotient of
-   one, "experts + 1": every dimension of a name has the size of the first. */
+/* What an operation requires of one of its tensors. dims: dimensions separated by ", ". Each is a name, such
+   as "n", or a sum, product or quotient, such as "experts + 1". The first tensor with a name sets its size;
+   later ones must have that size. */
 typedef struct ptxcu__rule {
     const char *name, *dims;
-    uint64_t types;   /* bits of PTXCU__TYPE */
-    uint16_t at, arg; /* offsets: in the description; of its address in the kernel's arguments */
+    uint64_t types;          /* bits of PTXCU__TYPE */
+    uint16_t tensor_offset;  /* of the tensor in the description */
+    uint16_t address_offset; /* of its address in the argument struct */
     uint8_t flags, align;
-    int8_t like; /* its type is that of the tensor so many rules further; 0, or without one: types */
+    int8_t same_type_as; /* position relative to this rule of the tensor whose type it must have; 0, or that
+                            tensor is absent: types */
 } ptxcu__rule;
-#define PTXCU__RULE(operation, field, flags, types, like, align, dims)                                       \
+#define PTXCU__RULE(operation, field, flags, types, same_type_as, align, dims)                               \
     {#field, dims, types, (uint16_t)offsetof(ptxcu_##operation##_desc, field),                               \
-     (uint16_t)offsetof(ptxk_##operation##_args, field), flags, align, like}
+     (uint16_t)offsetof(ptxk_##operation##_args, field), flags, align, same_type_as}
 
-/* Begin a prepare function: what follows fills kernel, shape and args, and reports with `c`. */
+/* Begin a prepare function, which then fills in kernel, shape and args, and reports errors through `c`. */
 #define PTXCU__PREPARE(operation)                                                                            \
     ptxcu__operation_check c;                                                                                \
     ptxk_##operation##_desc kernel;                                                                          \
@@ -5350,13 +5369,13 @@ typedef struct ptxcu__rule {
 #define PTXCU__REQUIRE_ALL(rules)                                                                            \
     ptxcu__require_all(&c, rules, (uint32_t)(sizeof(rules) / sizeof *(rules)), desc, &args)
 
-/* End it: plan, check the arguments if `checked`, complete the call. */
+/* End a prepare function: plan, check the arguments if `checked`, complete the call. */
 #define PTXCU__COMPLETE(operation, checked, workspace)                                                       \
     do {                                                                                                     \
         if (c.code == PTXCU_E_NONE)                                                                          \
-            ptxcu__take_refusal(&c, ptxk_##operation##_plan(&kernel, &shape, &call->plan, &c.why));          \
+            ptxcu__report_plan_error(&c, ptxk_##operation##_plan(&kernel, &shape, &call->plan, &c.why));     \
         if (c.code == PTXCU_E_NONE && (checked))                                                             \
-            ptxcu__take_refusal(&c, ptxk_##operation##_check(&kernel, &args, &c.why));                       \
+            ptxcu__report_plan_error(&c, ptxk_##operation##_check(&kernel, &args, &c.why));                  \
         return ptxcu__complete_check(&c, &kernel, &args, sizeof args, workspace);                            \
     } while (0)
 
@@ -5395,7 +5414,7 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
                            uint64_t d1, uint64_t d2, uint64_t d3) {
     uint64_t sizes[4];
     ptxcu__text shape;
-    ptxcu__block b;
+    ptxcu__allocation b;
     uint32_t i, n = c->call ? c->call->tensors : 0;
     int has_shape = 1;
     if (c->code != PTXCU_E_NONE || ((flags & PTXCU__OPTIONAL) && !t->owner)) return;
@@ -5433,7 +5452,7 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
             return;
         }
     if (((flags & PTXCU__DENSE) && !ptxcu__is_dense(t))
-        || ((flags & PTXCU__ROWS) && t->shape[t->rank - 1] > 1 && t->stride[t->rank - 1] != 1)) {
+        || ((flags & PTXCU__CONTIGUOUS_ROWS) && t->shape[t->rank - 1] > 1 && t->stride[t->rank - 1] != 1)) {
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s: %s has shape %s and strides %s, must be %s", c->name,
                               name, shape.s, ptxcu__format_shape(t->rank, t->stride).s,
                               flags & PTXCU__DENSE ? "dense" : "dense in its last dimension");
@@ -5452,12 +5471,12 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
     c->tensors[n] = t;
     c->flags[n] = flags;
     c->call->tensor[n].serial = t->serial;
-    c->call->tensor[n].block = t->block;
+    c->call->tensor[n].allocation = t->allocation;
     c->call->tensor[n].name = name;
     c->call->tensors++;
 }
 
-/* The size of a name, or a number; PTXCU__ANY of a new name. */
+/* The size of a named dimension, or the value of a number; PTXCU__ANY for a name without a size yet. */
 static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *name, size_t length) {
     uint32_t i;
     for (i = 0; i < c->sizes; i++)
@@ -5465,8 +5484,8 @@ static uint64_t ptxcu__find_size(const ptxcu__operation_check *c, const char *na
     return *name >= '0' && *name <= '9' ? strtoul(name, NULL, 10) : PTXCU__ANY;
 }
 
-/* The size that a dimension of a rule must have. *text moves to the next one. *length: of a name alone, else
-   0. */
+/* Parse a dimension of a rule and return the size that it must have; *text moves to the next dimension.
+   *length: the name's length if the dimension is a name alone, else 0. */
 static uint64_t ptxcu__parse_size(const ptxcu__operation_check *c, const char **text, size_t *length) {
     const char *name = *text, *sign = name + strcspn(name, ",+*/"), *end = sign + strcspn(sign, ",");
     uint64_t size = ptxcu__find_size(c, name, (size_t)(sign - name) - (sign == end ? 0 : 1)), other;
@@ -5485,10 +5504,11 @@ PTXK__SHARED void ptxcu__require_all(ptxcu__operation_check *c, const ptxcu__rul
     size_t length[4];
     uint32_t i, rank;
     for (; count; count--, rules++) {
-        const char *at = (const char *)desc;
-        const ptxcu_tensor *t = (const ptxcu_tensor *)(const void *)(at + rules->at);
-        const ptxcu_tensor *like = (const ptxcu_tensor *)(const void *)(at + rules[rules->like].at);
-        uint64_t types = rules->like && like->owner ? PTXCU__TYPE(like->type) : rules->types;
+        const char *base = (const char *)desc;
+        const ptxcu_tensor *t = (const ptxcu_tensor *)(const void *)(base + rules->tensor_offset);
+        const ptxcu_tensor *other =
+            (const ptxcu_tensor *)(const void *)(base + rules[rules->same_type_as].tensor_offset);
+        uint64_t types = rules->same_type_as && other->owner ? PTXCU__TYPE(other->type) : rules->types;
         memset(size, 0, sizeof size);
         for (rank = 0, text = rules->dims; *text; rank++) {
             name[rank] = text;
@@ -5503,7 +5523,7 @@ PTXK__SHARED void ptxcu__require_all(ptxcu__operation_check *c, const ptxcu__rul
             c->size[c->sizes].length = length[i];
             c->size[c->sizes++].size = t->shape[i];
         }
-        memcpy((char *)args + rules->arg, &t->address, sizeof t->address);
+        memcpy((char *)args + rules->address_offset, &t->address, sizeof t->address);
     }
 }
 
@@ -5513,13 +5533,13 @@ static uint64_t ptxcu__get_stride(const ptxcu_tensor *t, uint32_t dim) {
     return t->shape[dim] > 1 && ptxcu_tensor_bytes(t) ? t->stride[dim] : 0;
 }
 
-/* The memory span of a tensor: one row if the tensor is dense, else rows of the last dimension, rank at most
-   4. The outer dimensions keep their order, so that tensors that share rows have comparable strides. */
+/* The memory span of a tensor: one row if it is dense, else rows of the last dimension; rank at most 4. The
+   outer dimensions keep their order, so that strides of tensors packed in the same rows are comparable. */
 static ptxk__span ptxcu__get_span(const ptxcu_tensor *t, uint32_t flags) {
     uint64_t size = ptx_type_bytes((ptx_type)t->type), bytes = ptxcu_tensor_bytes(t);
-    uint32_t i, dense = !bytes || !(flags & PTXCU__ROWS);
+    uint32_t i, dense = !bytes || !(flags & PTXCU__CONTIGUOUS_ROWS);
     ptxk__span s = ptxk__span_of("", t->address, dense ? bytes : t->shape[t->rank - 1] * size, 1, 1);
-    s.same = flags & PTXCU__SAME;
+    s.same = flags & PTXCU__MAY_ALIAS;
     for (i = 0; !dense && i + 1 < t->rank; i++)
         ptxk__span_repeat(&s, t->rank - 2 - i, t->shape[i], ptxcu__get_stride(t, i) * size);
     return s;
@@ -5528,19 +5548,20 @@ static ptxk__span ptxcu__get_span(const ptxcu_tensor *t, uint32_t flags) {
 /* The memory span of tensor i; for k and v of separate sequences, that of one sequence. Needs table_mutex. */
 static ptxk__span ptxcu__get_sequence_span(const ptxcu__operation_check *c, uint32_t i, uint32_t sequence) {
     ptxk__span s = ptxcu__get_span(c->tensors[i], c->flags[i]);
-    const ptxcu__block *b = &c->cu->blocks[c->addresses_block];
-    if (c->sequences && i - c->k_index < 2 && b->parts == 2 * c->sequences)
-        s.at = b->part[(i - c->k_index) * c->sequences + sequence].address;
+    const ptxcu__allocation *b = &c->cu->allocations[c->addresses_allocation];
+    if (c->sequences && i - c->k_index < 2 && b->sequence_tensor_count == 2 * c->sequences)
+        s.at = b->sequence_tensors[(i - c->k_index) * c->sequences + sequence].address;
     return s;
 }
 
 /* Whether output i overlaps tensor j without being the same tensor. */
 static int ptxcu__has_overlap(const ptxcu__operation_check *c, uint32_t i, uint32_t j) {
-    int i_each = c->sequences && i - c->k_index < 2, j_each = c->sequences && j - c->k_index < 2;
+    int i_per_sequence = c->sequences && i - c->k_index < 2;
+    int j_per_sequence = c->sequences && j - c->k_index < 2;
     uint32_t m, n;
-    if (i_each && j_each) return 0; /* checked by ptxcu_kv_cache_wrap_each */
-    for (m = 0; m < (i_each ? c->sequences : 1); m++)
-        for (n = 0; n < (j_each ? c->sequences : 1); n++) {
+    if (i_per_sequence && j_per_sequence) return 0; /* checked by ptxcu_kv_cache_wrap_each */
+    for (m = 0; m < (i_per_sequence ? c->sequences : 1); m++)
+        for (n = 0; n < (j_per_sequence ? c->sequences : 1); n++) {
             ptxk__span a = ptxcu__get_sequence_span(c, i, m), b = ptxcu__get_sequence_span(c, j, n);
             if (!ptxk__spans_overlap(&a, &b)) continue;
             if (c->tensors[i]->type != c->tensors[j]->type || !ptxk__spans_are_equal(&a, &b)) return 1;
@@ -5549,7 +5570,7 @@ static int ptxcu__has_overlap(const ptxcu__operation_check *c, uint32_t i, uint3
 }
 
 /* Check that no output overlaps another tensor. The workspace is an output. */
-static ptxcu_code ptxcu__end_check(ptxcu__operation_check *c) {
+static ptxcu_code ptxcu__check_overlaps(ptxcu__operation_check *c) {
     uint32_t i, j;
     if (c->code != PTXCU_E_NONE) {
         if (c->call) memset(c->call, 0, sizeof *c->call);
@@ -5575,7 +5596,7 @@ static ptxcu_code ptxcu__end_check(ptxcu__operation_check *c) {
 /* Complete the call if tensors and plan are valid. */
 PTXK__SHARED ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const void *desc, const void *args,
                                               size_t bytes, const ptxcu_tensor *workspace) {
-    PTXCU__TRY(ptxcu__end_check(c));
+    PTXCU__TRY(ptxcu__check_overlaps(c));
     return ptxcu__complete_call(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
@@ -5584,8 +5605,8 @@ PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *fu
     PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, function, call, stream));
 }
 
-/* Begins ptxcu_<operation>_prepare, whose body follows, compiled for size, and defines ptxcu_<operation>. The
-   test of the handle comes first: else GCC would compile its callers so, too. */
+/* Define ptxcu_<operation>, and begin ptxcu_<operation>_prepare, whose body follows and is compiled for size.
+   The test of the handle stays outside that body: otherwise GCC would compile the callers for size, too. */
 #define PTXCU__OPERATION(operation)                                                                          \
     PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
                                                     ptxcu_call *call);                                       \
@@ -5604,9 +5625,9 @@ PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *fu
     PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
                                                     ptxcu_call *call)
 
-/* Report the refusal by an operation's plan or check, if `code` is one. Fields of a product's kernel get the
-   names that they have in its tensor call. */
-PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) {
+/* If `code` is an error of an operation's plan or check, report its message, c->why. In those of gemv and
+   gemm, replace the names of kernel fields by those of the tensor description. */
+PTXK__SHARED void ptxcu__report_plan_error(ptxcu__operation_check *c, ptx_code code) {
     static const char *const fields[][2] = {{"matrix[0].", ""},
                                             {"matrix[1].", "more[0]."},
                                             {"matrix[2].", "more[1]."},
@@ -5617,18 +5638,18 @@ PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) 
                                             {"residual_stride", "residual's row stride"}};
     char text[2 * sizeof c->why.text];
     const char *p = c->why.text;
-    size_t n = 0, i, length, kinds = sizeof fields / sizeof *fields;
+    size_t n = 0, i, length, field_count = sizeof fields / sizeof *fields;
     if (c->code != PTXCU_E_NONE || !code) return;
-    if (!c->product) kinds = 0;
+    if (!c->renames_matrix_fields) field_count = 0;
     while (*p && n + 32 < sizeof text) {
-        int starts = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
-        for (i = 0; i < kinds; i++) {
+        int at_word_start = p == c->why.text || p[-1] == ' ' || p[-1] == '.';
+        for (i = 0; i < field_count; i++) {
             length = strlen(fields[i][0]);
-            if (starts && !strncmp(p, fields[i][0], length)
+            if (at_word_start && !strncmp(p, fields[i][0], length)
                 && (p[length - 1] == '.' || !p[length] || strchr(" ,.:", p[length])))
                 break;
         }
-        if (i == kinds) {
+        if (i == field_count) {
             text[n++] = *p++;
             continue;
         }
@@ -5641,32 +5662,30 @@ PTXK__SHARED void ptxcu__take_refusal(ptxcu__operation_check *c, ptx_code code) 
     c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", text);
 }
 
-/* Require a field to be at most `most`, 0 or 1. */
-PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x,
-                                      uint32_t most) {
-    if (c->code != PTXCU_E_NONE || x <= most) return;
+/* Require a field to be at most `max`, which is 0 or 1. */
+PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t max) {
+    if (c->code != PTXCU_E_NONE || x <= max) return;
     c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s is %u, must be 0%s", c->name, name, (unsigned)x,
-                          most ? " or 1" : "");
+                          max ? " or 1" : "");
 }
 
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED)
-/* Whether weights of the operation may be bytes, and this format is one of them. */
+/* Whether `format` is an 8-bit element type that the operation takes as weights. */
 static int ptxcu__is_byte_format(const ptxcu__operation_check *c, uint32_t format) {
     return !strcmp(c->name, "gemm") && (format == PTX_E4M3 || format == PTX_E5M2 || format == PTX_S8);
 }
 
-/* Require rows of weights: bytes of a format, or elements of a plain type. groups: 0, or the
-   first dimension. */
+/* Require rows of weights: bytes of a format, or elements of a plain type. groups: first dimension, or 0. */
 static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                    uint32_t format, uint64_t k, uint64_t groups) {
-    int byte = ptxcu__is_byte_format(c, format);
+    int is_byte = ptxcu__is_byte_format(c, format);
     ptx_type plain = format == PTXK_F32    ? PTX_F32
                      : format == PTXK_F16  ? PTX_F16
                      : format == PTXK_BF16 ? PTX_BF16
-                     : byte                ? (ptx_type)format
+                     : is_byte             ? (ptx_type)format
                                            : PTX_NONE;
-    uint64_t row = k > UINT32_MAX ? 0 : byte ? k : ptxk_row_bytes(format, (uint32_t)k);
-    if (c->code == PTXCU_E_NONE && !byte && *ptxk_format_name(format) == '?')
+    uint64_t row = k > UINT32_MAX ? 0 : is_byte ? k : ptxk_row_bytes(format, (uint32_t)k);
+    if (c->code == PTXCU_E_NONE && !is_byte && *ptxk_format_name(format) == '?')
         c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT,
                               "%s: the format of %s is %s, must be " PTXK__FORMAT_LIST "%s", c->name, name,
                               ptxk__value_name_of(format).s,
@@ -5687,7 +5706,7 @@ static void ptxcu__require_weights(ptxcu__operation_check *c, const char *name, 
 #endif
 
 PTXK__SHARED void ptxcu__require_workspace(ptxcu__operation_check *c, const ptxcu_tensor *t) {
-    ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__OUT, 0, 256, "", 0, 0, 0, 0, 0);
+    ptxcu__require(c, "workspace", t, PTXCU__OPTIONAL | PTXCU__DENSE_OUTPUT, 0, 256, "", 0, 0, 0, 0, 0);
 }
 
 /* -- KV caches -- */
@@ -5716,9 +5735,9 @@ static void ptxcu__require_same_strides(ptxcu__operation_check *c, const char *a
                             ptxcu__format_shape(rank, b->stride).s);
 }
 
-/* Create made->addresses from made->k and made->v, or from `part` if not NULL: k of all sequences, then v.
-   The address table then owns `part`. */
-PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *part,
+/* Create made->addresses from made->k and made->v, or from `tensors` if not NULL: k of all sequences, then v.
+   On success the address table owns `tensors`. */
+PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *tensors,
                                                  ptxcu_kv_cache *made) {
     const ptxcu_tensor *k = &made->k, *v = &made->v;
     uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;
@@ -5733,8 +5752,9 @@ PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxc
         code = ptxcu__fail_memory(cu, bytes);
     } else {
         for (i = 0; i < batch; i++) {
-            addresses[i] = part ? part[i].address : k->address + i * k->stride[0] * size;
-            addresses[batch + i] = part ? part[batch + i].address : v->address + i * v->stride[0] * size;
+            addresses[i] = tensors ? tensors[i].address : k->address + i * k->stride[0] * size;
+            addresses[batch + i] =
+                tensors ? tensors[batch + i].address : v->address + i * v->stride[0] * size;
             if (shape[0] < 4) continue;
             addresses[2 * batch + i] = made->k_factors.address + i * k->stride[0] / 16;
             addresses[3 * batch + i] = made->v_factors.address + i * v->stride[0] / 16;
@@ -5747,8 +5767,8 @@ PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxc
         return code;
     }
     ptxcu__lock(&cu->table_mutex);
-    cu->blocks[made->addresses.block].part = part;
-    cu->blocks[made->addresses.block].parts = part ? (uint32_t)(2 * batch) : 0;
+    cu->allocations[made->addresses.allocation].sequence_tensors = tensors;
+    cu->allocations[made->addresses.allocation].sequence_tensor_count = tensors ? (uint32_t)(2 * batch) : 0;
     ptxcu__unlock(&cu->table_mutex);
     return PTXCU_E_NONE;
 }
@@ -5758,7 +5778,7 @@ static uint64_t ptxcu__get_cache_types(uint32_t type) {
     return type ? PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8) : PTXCU__FLOAT_TYPES;
 }
 
-/* Require the factors of k or v: beside rows, with the same order and gaps; or one for each head. */
+/* Require the factors of k or v. q8_0: its shape with head_dim / 32, its strides / 32; e4m3: [kv_heads]. */
 static void ptxcu__require_cache_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
                                          uint32_t flags, uint32_t type, const ptxcu_tensor *k) {
     uint64_t shape[4];
@@ -5770,8 +5790,8 @@ static void ptxcu__require_cache_factors(ptxcu__operation_check *c, const char *
         return;
     }
     memcpy(shape, k->shape, sizeof shape);
-    ptxcu__require(c, name, t, flags | PTXCU__ROWS, PTXCU__TYPE(PTX_F16), 16, "k's shape with head_dim / 32",
-                   4, shape[0], shape[1], shape[2], shape[3] / 32);
+    ptxcu__require(c, name, t, flags | PTXCU__CONTIGUOUS_ROWS, PTXCU__TYPE(PTX_F16), 16,
+                   "k's shape with head_dim / 32", 4, shape[0], shape[1], shape[2], shape[3] / 32);
     for (i = 0; i < 3 && c->code == PTXCU_E_NONE; i++)
         if (ptxcu__get_stride(t, i) * 32 != ptxcu__get_stride(k, i))
             c->code =
@@ -5786,15 +5806,15 @@ static ptxcu_code ptxcu__wrap_cache(ptxcu *cu, const char *name, uint32_t type, 
                                     ptxcu_kv_cache *cache) {
     ptxcu_kv_cache made;
     ptxcu__operation_check c;
-    ptxcu_call unused;
+    ptxcu_call scratch;
     uint32_t i;
     ptxcu_code code = PTXCU_E_NONE;
     if (cache) memset(cache, 0, sizeof *cache);
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &unused));
-    ptxcu__require(&c, "k", k, PTXCU__ROWS | PTXCU__WRITTEN, ptxcu__get_cache_types(type), 16,
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &scratch));
+    ptxcu__require(&c, "k", k, PTXCU__CONTIGUOUS_ROWS | PTXCU__WRITTEN, ptxcu__get_cache_types(type), 16,
                    PTXCU__CACHE_DIMS(blocks), 4, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
     if (c.code != PTXCU_E_NONE) return c.code;
-    ptxcu__require(&c, "v", v, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__TYPE(k->type), 16,
+    ptxcu__require(&c, "v", v, PTXCU__CONTIGUOUS_ROWS | PTXCU__WRITTEN, PTXCU__TYPE(k->type), 16,
                    PTXCU__CACHE_DIMS(blocks), 4, k->shape[0], k->shape[1], k->shape[2],
                    k->shape[1] == 1 ? PTXCU__ANY : k->shape[3]);
     if (blocks)
@@ -5816,7 +5836,7 @@ static ptxcu_code ptxcu__wrap_cache(ptxcu *cu, const char *name, uint32_t type, 
     if (v_factors) made.v_factors = *v_factors;
     ptxcu__require_cache_factors(&c, "k_factors", &made.k_factors, PTXCU__WRITTEN, type, k);
     ptxcu__require_cache_factors(&c, "v_factors", &made.v_factors, PTXCU__WRITTEN, type, v);
-    PTXCU__TRY(ptxcu__end_check(&c));
+    PTXCU__TRY(ptxcu__check_overlaps(&c));
     made.type = type;
     made.k = *k;
     made.v = *v;
@@ -5852,34 +5872,35 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
     static const char *const name = "ptxcu_kv_cache_wrap_each", *const dims = "kv_heads, max_seq, head_dim";
     ptxcu_kv_cache made;
     ptxcu__operation_check c;
-    ptxcu_call unused;
-    ptxcu_tensor *part;
+    ptxcu_call scratch;
+    ptxcu_tensor *tensors;
     ptxcu_code code = PTXCU_E_NONE;
     ptxk__span a, b;
     char which[32], other[32];
-    uint32_t i, j, parts = 2 * batch;
-    size_t bytes = ptxcu_bytes(2 * sizeof *part, batch);
+    uint32_t i, j, count = 2 * batch;
+    size_t bytes = ptxcu_bytes(2 * sizeof *tensors, batch);
     if (cache) memset(cache, 0, sizeof *cache);
-    PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &unused));
+    PTXCU__TRY(ptxcu__begin_check(&c, cu, name, cache, &scratch));
     if (!k || !v) return ptxcu__fail_null(cu, name, k ? "v" : "k");
     if (!batch || batch > UINT32_MAX / 2)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: batch is %u, must be 1 to %u", name, (unsigned)batch,
                            (unsigned)(UINT32_MAX / 2));
-    part = (ptxcu_tensor *)cu->alloc(cu->alloc_user, NULL, 0, bytes);
-    if (!part) return ptxcu__fail_memory(cu, bytes);
-    memcpy(part, k, bytes / 2);
-    memcpy(part + batch, v, bytes / 2);
-    for (i = 0; i < parts && c.code == PTXCU_E_NONE; i++) {
-        const ptxcu_tensor *t = &part[i];
+    tensors = (ptxcu_tensor *)cu->alloc(cu->alloc_user, NULL, 0, bytes);
+    if (!tensors) return ptxcu__fail_memory(cu, bytes);
+    memcpy(tensors, k, bytes / 2);
+    memcpy(tensors + batch, v, bytes / 2);
+    for (i = 0; i < count && c.code == PTXCU_E_NONE; i++) {
+        const ptxcu_tensor *t = &tensors[i];
         snprintf(which, sizeof which, "%c[%u]", i < batch ? 'k' : 'v', (unsigned)(i % batch));
-        unused.tensors = 0;
-        ptxcu__require(&c, which, t, PTXCU__ROWS, i ? PTXCU__TYPE(part->type) : PTXCU__FLOAT_TYPES, 16, dims,
-                       3, i ? part->shape[0] : PTXCU__ANY, i ? part->shape[1] : PTXCU__ANY,
-                       i ? part->shape[2] : PTXCU__ANY, 0);
-        ptxcu__require_same_strides(&c, which, t, "k[0]", part, 3);
-        if (c.code == PTXCU_E_NONE) b = ptxcu__get_span(t, PTXCU__ROWS);
+        scratch.tensors = 0;
+        ptxcu__require(&c, which, t, PTXCU__CONTIGUOUS_ROWS,
+                       i ? PTXCU__TYPE(tensors->type) : PTXCU__FLOAT_TYPES, 16, dims, 3,
+                       i ? tensors->shape[0] : PTXCU__ANY, i ? tensors->shape[1] : PTXCU__ANY,
+                       i ? tensors->shape[2] : PTXCU__ANY, 0);
+        ptxcu__require_same_strides(&c, which, t, "k[0]", tensors, 3);
+        if (c.code == PTXCU_E_NONE) b = ptxcu__get_span(t, PTXCU__CONTIGUOUS_ROWS);
         for (j = 0; j < i && c.code == PTXCU_E_NONE; j++) {
-            a = ptxcu__get_span(&part[j], PTXCU__ROWS);
+            a = ptxcu__get_span(&tensors[j], PTXCU__CONTIGUOUS_ROWS);
             if (!ptxk__spans_overlap(&a, &b)) continue;
             snprintf(other, sizeof other, "%c[%u]", j < batch ? 'k' : 'v', (unsigned)(j % batch));
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "%s: %s overlaps %s", name, which, other);
@@ -5888,14 +5909,14 @@ PTXGEN_API ptxcu_code ptxcu_kv_cache_wrap_each(ptxcu *cu, const ptxcu_tensor *k,
     code = c.code;
     if (code == PTXCU_E_NONE) {
         memset(&made, 0, sizeof made);
-        made.k = ptxcu__add_batch_dim(part, batch);
-        made.v = ptxcu__add_batch_dim(part + batch, batch);
-        code = ptxcu__create_address_table(cu, batch, part, &made);
+        made.k = ptxcu__add_batch_dim(tensors, batch);
+        made.v = ptxcu__add_batch_dim(tensors + batch, batch);
+        code = ptxcu__create_address_table(cu, batch, tensors, &made);
     }
     if (code == PTXCU_E_NONE)
         *cache = made;
     else
-        ptxcu__free_host(cu, part, bytes);
+        ptxcu__free_host(cu, tensors, bytes);
     return code;
 }
 
@@ -5988,9 +6009,9 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
                                  uint32_t v_flags, uint64_t batch, uint64_t kv_heads, uint64_t k_dim,
                                  uint64_t v_dim) {
     const ptxcu_tensor *k, *v;
-    ptxcu__block *b;
-    uint32_t i, freed, parts;
-    int paged, same = 1;
+    ptxcu__allocation *b;
+    uint32_t i, freed, tensor_count;
+    int paged, is_unchanged = 1;
     if (c->code != PTXCU_E_NONE) return;
     if (!cache) {
         c->code = ptxcu__fail_null(c->cu, c->name, "cache");
@@ -6005,9 +6026,9 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
             ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: cache->type is %s, must be 0, PTX_E4M3 or PTXK_Q8_0",
                         c->name, ptxk__value_name_of(cache->type).s);
     c->k_index = c->call->tensors;
-    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__ROWS, ptxcu__get_cache_types(cache->type), 16,
-                   PTXCU__CACHE_DIMS(paged), 4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, k_dim);
-    ptxcu__require(c, "cache->v", v, v_flags | PTXCU__ROWS, PTXCU__TYPE(k->type), 16,
+    ptxcu__require(c, "cache->k", k, k_flags | PTXCU__CONTIGUOUS_ROWS, ptxcu__get_cache_types(cache->type),
+                   16, PTXCU__CACHE_DIMS(paged), 4, paged ? PTXCU__ANY : batch, kv_heads, PTXCU__ANY, k_dim);
+    ptxcu__require(c, "cache->v", v, v_flags | PTXCU__CONTIGUOUS_ROWS, PTXCU__TYPE(k->type), 16,
                    PTXCU__CACHE_DIMS(paged), 4, k->shape[0], k->shape[1], k->shape[2], v_dim);
     if (c->code == PTXCU_E_NONE && k->shape[3] == v->shape[3])
         ptxcu__require_same_strides(c, "cache->v", v, "cache->k", k, 4);
@@ -6023,28 +6044,30 @@ static void ptxcu__require_cache(ptxcu__operation_check *c, const ptxcu_kv_cache
                    k->shape[0], 0, 0);
     if (c->code != PTXCU_E_NONE) return;
     ptxcu__lock(&c->cu->table_mutex);
-    b = &c->cu->blocks[cache->addresses.block];
-    freed = ptxcu__find_freed_part(c->cu, b);
-    parts = b->parts;
-    if (parts) { /* separate sequences: cache->k and cache->v are the first one's */
-        ptxcu_tensor first = ptxcu__add_batch_dim(b->part, parts / 2);
-        same = first.shape[0] == k->shape[0] && first.shape[2] == k->shape[2] && first.type == k->type
-               && first.address == k->address && b->part[parts / 2].address == v->address;
-        for (i = 0; i < 4; i++) same = same && ptxcu__get_stride(&first, i) == ptxcu__get_stride(k, i);
-        c->sequences = parts / 2;
-        c->addresses_block = cache->addresses.block;
+    b = &c->cu->allocations[cache->addresses.allocation];
+    freed = ptxcu__find_freed_tensor(c->cu, b);
+    tensor_count = b->sequence_tensor_count;
+    if (tensor_count) { /* separate sequences: cache->k and cache->v are the first one's */
+        ptxcu_tensor first = ptxcu__add_batch_dim(b->sequence_tensors, tensor_count / 2);
+        is_unchanged = first.shape[0] == k->shape[0] && first.shape[2] == k->shape[2] && first.type == k->type
+                       && first.address == k->address
+                       && b->sequence_tensors[tensor_count / 2].address == v->address;
+        for (i = 0; i < 4; i++)
+            is_unchanged = is_unchanged && ptxcu__get_stride(&first, i) == ptxcu__get_stride(k, i);
+        c->sequences = tensor_count / 2;
+        c->addresses_allocation = cache->addresses.allocation;
     }
     ptxcu__unlock(&c->cu->table_mutex);
     if (freed != UINT32_MAX)
-        c->code = ptxcu__fail_freed_part(c->cu, c->name, "cache->addresses", freed, parts);
-    else if (!same)
+        c->code = ptxcu__fail_freed_tensor(c->cu, c->name, "cache->addresses", freed, tensor_count);
+    else if (!is_unchanged)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
                               "%s: cache->k or cache->v is not what ptxcu_kv_cache_wrap_each made: its "
                               "fields were changed",
                               c->name);
 }
 
-/* What the arguments of operations have for the factors of k or v. */
+/* The address of k's or v's factors; q8_0, not paged: of their row in the address table. */
 PTXK__SHARED uint64_t ptxcu__get_factors(const ptxcu_kv_cache *cache, int v) {
     if (cache->type == PTXK_Q8_0 && !cache->blocks.owner)
         return cache->addresses.address + (v ? 24 : 16) * cache->k.shape[0];
@@ -6062,21 +6085,21 @@ static int ptxcu__has_page_layout(const ptxcu_tensor *pool, int *rows) {
     return ptxcu__is_dense(&t);
 }
 
-/* The positions per sequence of a cache, and its page layout. Paged caches may have at most `most`. */
-static uint64_t ptxcu__get_cache_rows(ptxcu__operation_check *c, const ptxcu_kv_cache *cache, uint32_t most,
-                                      int *page_rows) {
+/* The positions per sequence of a cache, and its page layout. Paged caches may have at most `max_rows`. */
+static uint64_t ptxcu__get_cache_rows(ptxcu__operation_check *c, const ptxcu_kv_cache *cache,
+                                      uint32_t max_rows, int *page_rows) {
     uint64_t rows = cache->k.shape[2];
     *page_rows = 0;
     if (!cache->blocks.owner) return rows;
     if (!ptxcu__has_page_layout(&cache->k, page_rows)
         || (cache->v.shape[3] != cache->k.shape[3] && !ptxcu__is_dense(&cache->v))
-        || !ptxcu__multiply(rows, cache->blocks.shape[1], &rows) || rows > most)
+        || !ptxcu__multiply(rows, cache->blocks.shape[1], &rows) || rows > max_rows)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE,
                               "%s: cache->k has shape %s and strides %s; pages must be dense, [kv_heads, "
                               "page_size, head_dim] or [page_size, kv_heads, head_dim], and max_pages * "
                               "page_size at most %u",
                               c->name, ptxcu__format_shape(4, cache->k.shape).s,
-                              ptxcu__format_shape(4, cache->k.stride).s, (unsigned)most);
+                              ptxcu__format_shape(4, cache->k.stride).s, (unsigned)max_rows);
     return rows;
 }
 
@@ -6124,8 +6147,8 @@ PTXCU__OPERATION(flash_decode) {
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                              "flash_decode: lengths is set and length is %u; give one of them",
                              (unsigned)desc->length);
-    ptxcu__require(&c, "out", &out, PTXCU__OUT, PTXCU__FLOAT_TYPES, 16, dims, 4, q.shape[0], q.shape[1],
-                   q.shape[2], q.shape[3]);
+    ptxcu__require(&c, "out", &out, PTXCU__DENSE_OUTPUT, PTXCU__FLOAT_TYPES, 16, dims, 4, q.shape[0],
+                   q.shape[1], q.shape[2], q.shape[3]);
     if (appends && c.code == PTXCU_E_NONE) {
         ptxcu__require(&c, "k", &k, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 16,
                        "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
@@ -6134,7 +6157,7 @@ PTXCU__OPERATION(flash_decode) {
                        "batch, (queries,) kv_heads, head_dim", 4, q.shape[0], q.shape[1],
                        desc->cache->k.shape[1], q.shape[3]);
     }
-    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__OUT, PTXCU__TYPE(PTX_F32), 4,
+    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_F32), 4,
                    "batch, heads, queries", desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
                    q.shape[2], q.shape[1], 0);
     prior = ptxcu__add_query_dim(&desc->prior);
@@ -6145,20 +6168,20 @@ PTXCU__OPERATION(flash_decode) {
                        "heads, batch, queries", desc->prior_lse.rank == 2 && q.shape[1] == 1 ? 2 : 3,
                        q.shape[2], q.shape[0], q.shape[1], 0);
     }
-    ptxcu__require(&c, "tree", &desc->tree, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "batch, queries", 2,
-                   q.shape[0], q.shape[1], 0, 0);
-    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "heads", 1, q.shape[2],
-                   0, 0, 0);
+    ptxcu__require(&c, "tree", &desc->tree, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_U32), 4, "batch, queries",
+                   2, q.shape[0], q.shape[1], 0, 0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_F32), 4, "heads", 1,
+                   q.shape[2], 0, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
         int paged = cache->blocks.owner != NULL, page_rows;
         uint64_t rows = ptxcu__get_cache_rows(&c, cache, INT32_MAX, &page_rows);
-        uint64_t most = desc->max_len && desc->max_len < rows ? desc->max_len : rows;
-        if (c.code == PTXCU_E_NONE && desc->length > most)
+        uint64_t max_length = desc->max_len && desc->max_len < rows ? desc->max_len : rows;
+        if (c.code == PTXCU_E_NONE && desc->length > max_length)
             c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_decode: length is %u, must be at most %s, %llu",
-                                 (unsigned)desc->length, most < rows ? "max_len" : "max_seq",
-                                 (unsigned long long)most);
+                                 (unsigned)desc->length, max_length < rows ? "max_len" : "max_seq",
+                                 (unsigned long long)max_length);
         kernel.heads = (uint32_t)q.shape[2];
         kernel.kv_heads = (uint32_t)cache->k.shape[1];
         kernel.head_dim = (uint32_t)q.shape[3];
@@ -6228,10 +6251,10 @@ PTXCU__OPERATION(kv_scatter) {
         &c, desc->cache, desc->k.owner ? PTXCU__WRITTEN : 0, desc->v.owner ? PTXCU__WRITTEN : 0, PTXCU__ANY,
         from->shape[1], single && from == &desc->v ? PTXCU__ANY : from->shape[2],
         single && from == &desc->k ? PTXCU__ANY : from->shape[2]);
-    ptxcu__require(&c, "positions", &desc->positions, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
-                   from->shape[0], 0, 0, 0);
-    ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "tokens", 1,
-                   from->shape[0], 0, 0, 0);
+    ptxcu__require(&c, "positions", &desc->positions, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_U32), 4,
+                   "tokens", 1, from->shape[0], 0, 0, 0);
+    ptxcu__require(&c, "sequences", &desc->sequences, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_U32), 4,
+                   "tokens", 1, from->shape[0], 0, 0, 0);
     if (c.code == PTXCU_E_NONE && desc->positions.owner && (desc->position || desc->position_step))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                              "kv_scatter: positions is set, and position is %u and position_step %u; give "
@@ -6295,11 +6318,11 @@ PTXCU__OPERATION(kv_scatter) {
 /* -- flash_prefill -- */
 #if PTXK__HAS(PTXK_OP_FLASH_PREFILL)
 
-/* A cache in the place of k and v: its strides as those of [batch, rows, kv_heads, head_dim] views, or its
-   pages. Returns the rows of a sequence. */
-static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu_flash_prefill_desc *desc,
-                                          uint64_t batch, uint64_t d, ptxk_flash_prefill_desc *kernel,
-                                          ptxk_flash_prefill_args *args) {
+/* Require the cache that replaces k and v, and fill in its strides, as those of [batch, rows, kv_heads,
+   head_dim], or its pages. Returns the rows of a sequence. */
+static uint64_t ptxcu__require_prefill_cache(ptxcu__operation_check *c, const ptxcu_flash_prefill_desc *desc,
+                                             uint64_t batch, uint64_t d, ptxk_flash_prefill_desc *kernel,
+                                             ptxk_flash_prefill_args *args) {
     const ptxcu_kv_cache *cache = desc->cache;
     int paged, page_rows;
     uint64_t rows;
@@ -6341,7 +6364,7 @@ static uint64_t ptxcu__take_prefill_cache(ptxcu__operation_check *c, const ptxcu
 }
 
 PTXCU__OPERATION(flash_prefill) {
-    uint32_t same = PTXCU__ROWS | PTXCU__SAME, h, cumulative, words;
+    uint32_t row_flags = PTXCU__CONTIGUOUS_ROWS | PTXCU__MAY_ALIAS, h, cumulative, tree_words;
     uint64_t batch, rows, keys, heads, kv_heads, d, types;
     PTXCU__PREPARE(flash_prefill);
     ptxcu__require_flag(&c, "causal", desc->causal, 1);
@@ -6365,57 +6388,60 @@ PTXCU__OPERATION(flash_prefill) {
         if (c.code == PTXCU_E_NONE && desc->cu_q.shape[0] == 0)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "flash_prefill: cu_q has shape [0], must be [batch + 1]");
         batch = desc->cu_q.shape[0] - 1;
-        ptxcu__require(&c, "q", &desc->q, same, types, 16, "rows, heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY,
-                       PTXCU__ANY, 0);
+        ptxcu__require(&c, "q", &desc->q, row_flags, types, 16, "rows, heads, head_dim", 3, PTXCU__ANY,
+                       PTXCU__ANY, PTXCU__ANY, 0);
         if (desc->cache) {
-            keys = ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
+            keys = ptxcu__require_prefill_cache(&c, desc, batch, d, &kernel, &args);
         } else {
-            ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+            ptxcu__require(&c, "k", &desc->k, PTXCU__CONTIGUOUS_ROWS, PTXCU__TYPE(desc->q.type), 16,
                            "keys, kv_heads, head_dim", 3, PTXCU__ANY, PTXCU__ANY, d, 0);
-            ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+            ptxcu__require(&c, "v", &desc->v, PTXCU__CONTIGUOUS_ROWS, PTXCU__TYPE(desc->q.type), 16,
                            "keys, kv_heads, head_dim", 3, keys, kv_heads, d, 0);
         }
-        ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+        ptxcu__require(&c, "out", &desc->out, row_flags | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
                        "rows, heads, head_dim", 3, rows, heads, d, 0);
-        ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
+        ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__CONTIGUOUS_ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "heads, rows", 2, heads, rows, 0, 0);
     } else {
-        ptxcu__require(&c, "q", &desc->q, same, types, 16, "batch, q_len, heads, head_dim", 4, PTXCU__ANY,
-                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+        ptxcu__require(&c, "q", &desc->q, row_flags, types, 16, "batch, q_len, heads, head_dim", 4,
+                       PTXCU__ANY, PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
         if (desc->cache) {
-            (void)ptxcu__take_prefill_cache(&c, desc, batch, d, &kernel, &args);
+            (void)ptxcu__require_prefill_cache(&c, desc, batch, d, &kernel, &args);
             keys = desc->kv_len;
         } else {
-            ptxcu__require(&c, "k", &desc->k, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+            ptxcu__require(&c, "k", &desc->k, PTXCU__CONTIGUOUS_ROWS, PTXCU__TYPE(desc->q.type), 16,
                            "batch, kv_len, kv_heads, head_dim", 4, batch, PTXCU__ANY, PTXCU__ANY, d);
-            ptxcu__require(&c, "v", &desc->v, PTXCU__ROWS, PTXCU__TYPE(desc->q.type), 16,
+            ptxcu__require(&c, "v", &desc->v, PTXCU__CONTIGUOUS_ROWS, PTXCU__TYPE(desc->q.type), 16,
                            "batch, kv_len, kv_heads, head_dim", 4, batch, keys, kv_heads, d);
         }
-        ptxcu__require(&c, "out", &desc->out, same | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
+        ptxcu__require(&c, "out", &desc->out, row_flags | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16,
                        "batch, q_len, heads, head_dim", 4, batch, rows, heads, d);
-        ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__WRITTEN,
+        ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__CONTIGUOUS_ROWS | PTXCU__WRITTEN,
                        PTXCU__TYPE(PTX_F32), 4, "batch, heads, q_len", 3, batch, heads, rows, 0);
     }
-    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0,
-                   0);
+    ptxcu__require(&c, "sinks", &desc->sinks, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_F32), 4, "heads", 1,
+                   heads, 0, 0, 0);
     if (desc->type) {
         ptxcu__require(&c, "score_factors", &desc->score_factors,
                        desc->cache && desc->cache->k_factors.owner ? (uint32_t)PTXCU__DENSE
-                                                                   : (uint32_t)PTXCU__MAYBE,
+                                                                   : (uint32_t)PTXCU__DENSE_OPTIONAL,
                        PTXCU__TYPE(PTX_F32), 4, "heads", 1, heads, 0, 0, 0);
         if (!desc->cache)
-            ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4,
+            ptxcu__require(&c, "v_factors", &desc->v_factors, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_F32), 4,
                            "kv_heads", 1, kv_heads, 0, 0, 0);
+        else if (desc->v_factors.owner && c.code == PTXCU_E_NONE)
+            c.code =
+                ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_prefill: v_factors is given, and cache is not NULL");
         args.k_factors = desc->score_factors.address;
         if (!desc->cache) args.v_factors = desc->v_factors.address;
     } else if ((desc->score_factors.owner || desc->v_factors.owner) && c.code == PTXCU_E_NONE)
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "flash_prefill: %s is given, and type is not PTX_E4M3",
                              desc->score_factors.owner ? "score_factors" : "v_factors");
     shape.q_len = cumulative && desc->q_len && desc->q_len < rows ? desc->q_len : (uint32_t)rows;
-    words = ptxk__ceil_div(shape.q_len, 32);
+    tree_words = ptxk__ceil_div(shape.q_len, 32);
     ptxcu__require(&c, "tree", &desc->tree, PTXCU__OPTIONAL | PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 4,
                    cumulative ? "rows, ceil(q_len / 32)" : "batch, q_len, ceil(q_len / 32)", 1 + h,
-                   cumulative ? rows : batch, cumulative ? words : rows, words, 0);
+                   cumulative ? rows : batch, cumulative ? tree_words : rows, tree_words, 0);
     if (c.code == PTXCU_E_NONE) {
         kernel.heads = (uint32_t)heads;
         kernel.kv_heads = (uint32_t)kv_heads;
@@ -6473,9 +6499,9 @@ PTXCU__OPERATION(flash_prefill) {
 /* -- flash_mla -- */
 #if PTXK__HAS(PTXK_OP_FLASH_MLA)
 
-/* The strides of q, q_rope or out, [batch, queries, heads, d], from row to row and head to head. */
-static void ptxcu__take_mla_strides(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
-                                    uint64_t *row, uint64_t *head) {
+/* Get the strides of q, q_rope or out, [batch, queries, heads, d], from query to query and head to head. */
+static void ptxcu__get_mla_strides(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
+                                   uint64_t *row, uint64_t *head) {
     uint64_t sequence = ptxcu__get_stride(t, 0);
     *row = t->shape[1] > 1 ? ptxcu__get_stride(t, 1) : sequence;
     *head = ptxcu__get_stride(t, 2);
@@ -6493,22 +6519,22 @@ PTXCU__OPERATION(flash_mla) {
     q = ptxcu__add_query_dim(&desc->q);
     r = ptxcu__add_query_dim(&desc->q_rope);
     out = ptxcu__add_query_dim(&desc->out);
-    ptxcu__require(&c, "q", &q, PTXCU__ROWS, PTXCU__FLOAT_TYPES, 16, dims, 4, PTXCU__ANY, PTXCU__ANY,
-                   PTXCU__ANY, PTXCU__ANY);
-    ptxcu__require(&c, "q_rope", &r, PTXCU__ROWS, PTXCU__TYPE(q.type), 16, "batch, (queries,) heads, rope", 4,
-                   q.shape[0], q.shape[1], q.shape[2], PTXCU__ANY);
+    ptxcu__require(&c, "q", &q, PTXCU__CONTIGUOUS_ROWS, PTXCU__FLOAT_TYPES, 16, dims, 4, PTXCU__ANY,
+                   PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
+    ptxcu__require(&c, "q_rope", &r, PTXCU__CONTIGUOUS_ROWS, PTXCU__TYPE(q.type), 16,
+                   "batch, (queries,) heads, rope", 4, q.shape[0], q.shape[1], q.shape[2], PTXCU__ANY);
     ptxcu__require_cache(&c, desc->cache, 0, 0, q.shape[0], 1, q.shape[3], r.shape[3]);
     ptxcu__require(&c, "lengths", &desc->lengths, PTXCU__DENSE | (desc->length ? PTXCU__OPTIONAL : 0),
                    PTXCU__TYPE(PTX_U32), 4, "batch", 1, q.shape[0], 0, 0, 0);
-    ptxcu__require(&c, "out", &out, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4, q.shape[0],
-                   q.shape[1], q.shape[2], q.shape[3]);
-    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__OUT, PTXCU__TYPE(PTX_F32), 4,
+    ptxcu__require(&c, "out", &out, PTXCU__CONTIGUOUS_ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 16, dims, 4,
+                   q.shape[0], q.shape[1], q.shape[2], q.shape[3]);
+    ptxcu__require(&c, "lse", &desc->lse, PTXCU__OPTIONAL | PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_F32), 4,
                    "batch, (queries,) heads", desc->lse.rank == 2 && q.shape[1] == 1 ? 2 : 3, q.shape[0],
                    desc->lse.rank == 2 ? q.shape[2] : q.shape[1], q.shape[2], 0);
     ptxcu__require_workspace(&c, &desc->workspace);
-    ptxcu__take_mla_strides(&c, "q", &q, &args.q_row_stride, &args.q_head_stride);
-    ptxcu__take_mla_strides(&c, "q_rope", &r, &args.rope_row_stride, &args.rope_head_stride);
-    ptxcu__take_mla_strides(&c, "out", &out, &args.out_row_stride, &args.out_head_stride);
+    ptxcu__get_mla_strides(&c, "q", &q, &args.q_row_stride, &args.q_head_stride);
+    ptxcu__get_mla_strides(&c, "q_rope", &r, &args.rope_row_stride, &args.rope_head_stride);
+    ptxcu__get_mla_strides(&c, "out", &out, &args.out_row_stride, &args.out_head_stride);
     if (c.code == PTXCU_E_NONE) {
         const ptxcu_kv_cache *cache = desc->cache;
         int paged = cache->blocks.owner != NULL, page_rows;
@@ -6589,7 +6615,7 @@ static uint32_t ptxcu__require_gemv_matrix(ptxcu__operation_check *c, const ptxc
     if (c->code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
         c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "gemv: %s is set, and bias is not", names[i][1]);
     if (!i || !desc->swiglu)
-        ptxcu__require(c, names[i][2], y, PTXCU__OUT | (i ? 0 : PTXCU__SAME),
+        ptxcu__require(c, names[i][2], y, PTXCU__DENSE_OUTPUT | (i ? 0 : PTXCU__MAY_ALIAS),
                        i ? PTXCU__TYPE(desc->y.type) : PTXCU__TYPE(PTX_F32) | PTXCU__TYPE(PTX_F16), 16,
                        "columns, n", 2, desc->x.shape[0], w->shape[0], 0, 0);
     return format;
@@ -6599,7 +6625,7 @@ PTXCU__OPERATION(gemv) {
     uint32_t i, matrices;
     uint64_t n, k;
     PTXCU__PREPARE(gemv);
-    c.product = 1;
+    c.renames_matrix_fields = 1;
     n = desc->weights.shape[0];
     k = desc->x.shape[1];
     ptxcu__require_flag(&c, "norm", desc->norm, 1);
@@ -6620,9 +6646,10 @@ PTXCU__OPERATION(gemv) {
     kernel.format = ptxcu__require_gemv_matrix(&c, desc, 0, k);
     if (matrices > 1) kernel.second = ptxcu__require_gemv_matrix(&c, desc, 1, k);
     if (matrices > 2) kernel.third = ptxcu__require_gemv_matrix(&c, desc, 2, k);
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 16, "k", 1, k, 0, 0, 0);
-    ptxcu__require(&c, "residual", &desc->residual, PTXCU__MAYBE | PTXCU__SAME, PTXCU__TYPE(desc->y.type), 16,
-                   "columns, n", 2, desc->x.shape[0], n, 0, 0);
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_F32), 16, "k", 1, k, 0,
+                   0, 0);
+    ptxcu__require(&c, "residual", &desc->residual, PTXCU__DENSE_OPTIONAL | PTXCU__MAY_ALIAS,
+                   PTXCU__TYPE(desc->y.type), 16, "columns, n", 2, desc->x.shape[0], n, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         kernel.columns = (uint32_t)desc->x.shape[0];
@@ -6638,7 +6665,7 @@ PTXCU__OPERATION(gemv) {
         shape.sm_count = cu->info.sm_count;
         shape.second_n = (uint32_t)desc->more[0].weights.shape[0];
         shape.third_n = (uint32_t)desc->more[1].weights.shape[0];
-        ptxcu__take_refusal(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
+        ptxcu__report_plan_error(&c, ptxk_gemv_plan(&kernel, &shape, &call->plan, &c.why));
         args.weights = desc->weights.address;
         args.x = desc->x.address;
         args.gamma = desc->gamma.address;
@@ -6656,7 +6683,7 @@ PTXCU__OPERATION(gemv) {
             args.more[i - 1].n = (uint32_t)desc->more[i - 1].weights.shape[0];
         }
         if (c.code == PTXCU_E_NONE && call->plan.launches && args.workspace)
-            ptxcu__take_refusal(&c, ptxk_gemv_check(&kernel, &args, &c.why));
+            ptxcu__report_plan_error(&c, ptxk_gemv_check(&kernel, &args, &c.why));
         if (c.code == PTXCU_E_NONE && desc->swiglu && shape.second_n != shape.n)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemv: more[0].weights has %u rows, must have %u",
                                  (unsigned)shape.second_n, (unsigned)shape.n);
@@ -6667,23 +6694,24 @@ PTXCU__OPERATION(gemv) {
 #endif
 
 #if PTXK__HAS(PTXK_OP_GEMM | PTXK_OP_MATMUL)
-/* Require the factors of a matrix of `span` rows; return the elements from product to product, or 0. */
+/* Require the factors of a matrix; return the stride from product to product, 0 if shared. */
 static uint64_t ptxcu__require_factors(ptxcu__operation_check *c, const char *name, const ptxcu_tensor *t,
-                                       uint32_t kind, uint64_t batch, uint64_t span, uint64_t k) {
+                                       uint32_t kind, uint64_t batch, uint64_t matrix_rows, uint64_t k) {
     static const char *const dims[] = {"batch, 1", "batch, rows", "batch, rows, blocks of k",
                                        "batch, blocks of rows, blocks of k"};
-    uint64_t blocks = (k + 127) / 128, rows = kind == PTXK_FACTORS_SQUARE ? (span + 127) / 128 : span;
-    uint32_t two = kind >= PTXK_FACTORS_BLOCK, each;
+    uint64_t blocks = (k + 127) / 128,
+             rows = kind == PTXK_FACTORS_SQUARE ? (matrix_rows + 127) / 128 : matrix_rows;
+    uint32_t has_k_blocks = kind >= PTXK_FACTORS_BLOCK, per_product;
     if (c->code == PTXCU_E_NONE && (kind != PTXK_FACTORS_NONE) != (t->owner != NULL))
         c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s %s, and its kind is %u", c->name, name,
                               t->owner ? "is set" : "is zero", (unsigned)kind);
     if (!t->owner || c->code != PTXCU_E_NONE) return 0;
-    each = batch && t->rank == 2 + two;
+    per_product = batch && t->rank == 2 + has_k_blocks;
     if (kind == PTXK_FACTORS_TENSOR) rows = 1;
     ptxcu__require(c, name, t, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 4,
-                   dims[(kind < 4 ? kind : 4) - 1] + (each ? 0 : 7), 1 + each + two,
-                   each ? batch : rows, each ? rows : blocks, blocks, 0);
-    return each ? rows * (two ? blocks : 1) : 0;
+                   dims[(kind < 4 ? kind : 4) - 1] + (per_product ? 0 : 7), 1 + per_product + has_k_blocks,
+                   per_product ? batch : rows, per_product ? rows : blocks, blocks, 0);
+    return per_product ? rows * (has_k_blocks ? blocks : 1) : 0;
 }
 
 #endif
@@ -6697,21 +6725,21 @@ PTXCU__OPERATION(gemm) {
         {"more[1].weights", "more[1].bias", "more[1].y", "more[1].factors"}};
     const ptxcu_tensor *w, *bias, *y;
     uint32_t format[3], i, matrices;
-    uint32_t step;
+    uint32_t n_multiple;
     uint64_t n, k, m, groups, rows, row_bytes; /* rows: of a matrix */
-    int byte;
+    int is_byte;
     PTXCU__PREPARE(gemm);
-    c.product = 1;
+    c.renames_matrix_fields = 1;
     groups = desc->offsets.owner ? desc->offsets.shape[0] - 1 : 0;
     n = desc->weights.shape[groups ? 1 : 0];
     m = desc->x_rows.owner ? desc->x_rows.shape[0] : desc->x.shape[0];
     k = desc->x.shape[1];
     ptxcu__require_flag(&c, "norm", desc->norm, 1);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
-    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "groups + 1", 1,
+    ptxcu__require(&c, "offsets", &desc->offsets, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_U32), 4,
+                   "groups + 1", 1, PTXCU__ANY, 0, 0, 0);
+    ptxcu__require(&c, "x_rows", &desc->x_rows, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_U32), 4, "m", 1,
                    PTXCU__ANY, 0, 0, 0);
-    ptxcu__require(&c, "x_rows", &desc->x_rows, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 4, "m", 1, PTXCU__ANY, 0,
-                   0, 0);
     if (c.code == PTXCU_E_NONE && ((desc->offsets.owner && !groups) || (desc->x_rows.owner && !groups)))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: offsets has %u elements, must have groups + 1%s",
                              (unsigned)(desc->offsets.owner ? desc->offsets.shape[0] : 0),
@@ -6726,8 +6754,8 @@ PTXCU__OPERATION(gemm) {
     if (c.code == PTXCU_E_NONE && !(desc->eps >= 0 && desc->eps <= 3.402823466e38f))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: eps is %g, must be finite and at least 0",
                              (double)desc->eps);
-    ptxcu__require(&c, "x", &desc->x, PTXCU__ROWS, PTXCU__FLOAT_TYPES, 16, "m, k", 2, PTXCU__ANY, PTXCU__ANY,
-                   0, 0);
+    ptxcu__require(&c, "x", &desc->x, PTXCU__CONTIGUOUS_ROWS, PTXCU__FLOAT_TYPES, 16, "m, k", 2, PTXCU__ANY,
+                   PTXCU__ANY, 0, 0);
     matrices = desc->more[1].weights.owner ? 3 : desc->more[0].weights.owner || desc->gated ? 2 : 1;
     if (c.code == PTXCU_E_NONE && matrices > 1 && !desc->more[0].weights.owner)
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "gemm: more[0].weights is zero, and must not be with %s",
@@ -6740,7 +6768,11 @@ PTXCU__OPERATION(gemm) {
         y = more ? &more->y : &desc->y;
         format[i] = more ? more->format : desc->format;
         if (i >= matrices)
-            stray = y->owner ? "y" : bias->owner ? "bias" : format[i] ? "format" : NULL;
+            stray = y->owner                      ? "y"
+                    : bias->owner                 ? "bias"
+                    : format[i]                   ? "format"
+                    : more && more->factors.owner ? "factors"
+                                                  : NULL;
         else if (i && desc->gated && y->owner)
             stray = "y";
         if (c.code == PTXCU_E_NONE && stray)
@@ -6749,15 +6781,15 @@ PTXCU__OPERATION(gemm) {
         if (i >= matrices) continue;
         ptxcu__require_weights(&c, names[i][0], w, format[i], k, groups);
         rows = w->shape[groups ? 1 : 0];
-        byte = ptxcu__is_byte_format(&c, format[i]);
-        row_bytes = c.code != PTXCU_E_NONE ? 0 : byte ? k : ptxk_row_bytes(format[i], (uint32_t)k);
+        is_byte = ptxcu__is_byte_format(&c, format[i]);
+        row_bytes = c.code != PTXCU_E_NONE ? 0 : is_byte ? k : ptxk_row_bytes(format[i], (uint32_t)k);
         if (groups > 1 && row_bytes * rows % 16) {
-            for (step = 16; row_bytes * (step / 2) % 16 == 0;) step /= 2;
+            for (n_multiple = 16; row_bytes * (n_multiple / 2) % 16 == 0;) n_multiple /= 2;
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
                                  "gemm: %s: a group has %llu bytes, must be a multiple of 16: with rows of "
                                  "%llu bytes, n must be a multiple of %u",
                                  names[i][0], (unsigned long long)(row_bytes * rows),
-                                 (unsigned long long)row_bytes, (unsigned)step);
+                                 (unsigned long long)row_bytes, (unsigned)n_multiple);
         }
         if (desc->bias.owner) /* for all matrices or none */
             ptxcu__require(&c, names[i][1], bias, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 16,
@@ -6765,10 +6797,11 @@ PTXCU__OPERATION(gemm) {
         if (c.code == PTXCU_E_NONE && bias->owner && !desc->bias.owner)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE, "gemm: %s is set, and bias is not", names[i][1]);
         if (!i || !desc->gated)
-            ptxcu__require(&c, names[i][2], y, PTXCU__ROWS | PTXCU__WRITTEN | (i ? 0 : PTXCU__SAME),
+            ptxcu__require(&c, names[i][2], y,
+                           PTXCU__CONTIGUOUS_ROWS | PTXCU__WRITTEN | (i ? 0 : PTXCU__MAY_ALIAS),
                            i ? PTXCU__TYPE(desc->y.type) : PTXCU__FLOAT_TYPES, 16, "m, n", 2, m, rows, 0, 0);
         w = more ? &more->factors : &desc->factors;
-        if (!ptxcu__require_factors(&c, names[i][3], w, byte ? desc->factor_kind : 0, groups, rows, k)
+        if (!ptxcu__require_factors(&c, names[i][3], w, is_byte ? desc->factor_kind : 0, groups, rows, k)
             && c.code == PTXCU_E_NONE && groups > 1 && w->owner)
             c.code = ptxcu__fail(cu, PTXCU_E_SHAPE,
                                  "gemm: %s has %u dimensions, must have those of a group "
@@ -6781,9 +6814,11 @@ PTXCU__OPERATION(gemm) {
         args.matrix[i].y = y->address;
         args.matrix[i].n = (uint32_t)rows;
     }
-    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 16, "k", 1, k, 0, 0, 0);
-    ptxcu__require(&c, "residual", &desc->residual, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME,
-                   PTXCU__TYPE(desc->y.type), 16, "m, n", 2, m, n, 0, 0);
+    ptxcu__require(&c, "gamma", &desc->gamma, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_F32), 16, "k", 1, k, 0,
+                   0, 0);
+    ptxcu__require(&c, "residual", &desc->residual,
+                   PTXCU__OPTIONAL | PTXCU__CONTIGUOUS_ROWS | PTXCU__MAY_ALIAS, PTXCU__TYPE(desc->y.type), 16,
+                   "m, n", 2, m, n, 0, 0);
     ptxcu__require_workspace(&c, &desc->workspace);
     if (c.code == PTXCU_E_NONE) {
         kernel.format = format[0];
@@ -6835,7 +6870,7 @@ PTXCU__OPERATION(gemm) {
 #if PTXK__HAS(PTXK_OP_MATMUL)
 
 /* The tensor with its contiguous dimension last; *transposed: the last two were exchanged. */
-static ptxcu_tensor ptxcu__get_rows(const ptxcu_tensor *t, uint32_t *transposed) {
+static ptxcu_tensor ptxcu__get_row_major(const ptxcu_tensor *t, uint32_t *transposed) {
     ptxcu_tensor rows = *t;
     uint32_t last = t->rank - 1;
     *transposed = 0;
@@ -6852,7 +6887,7 @@ static void ptxcu__require_matrix(ptxcu__operation_check *c, const char *name, c
                                   uint32_t flags, uint64_t types, const char *dims, const char *batch_dims,
                                   uint64_t batch, uint64_t rows, uint64_t columns) {
     uint32_t align = ptx_type_bytes((ptx_type)t->type);
-    flags |= PTXCU__ROWS;
+    flags |= PTXCU__CONTIGUOUS_ROWS;
     if (!align) align = 1;
     if (t->rank == 3)
         ptxcu__require(c, name, t, flags, types, align, batch_dims, 3, batch, rows, columns, 0);
@@ -6876,16 +6911,16 @@ static uint64_t ptxcu__matmul_types(ptxcu__operation_check *c, const char *name,
 PTXCU__OPERATION(matmul) {
     ptxcu_tensor a, b;
     uint64_t batch, m, n, k, types;
-    uint32_t trans[2], two;
+    uint32_t trans[2], is_single;
     PTXCU__PREPARE(matmul);
-    a = ptxcu__get_rows(&desc->a, &trans[0]);
-    b = ptxcu__get_rows(&desc->b, &trans[1]);
-    two = desc->d.rank == 2;
-    batch = two ? 1 : desc->d.shape[0];
-    m = desc->d.shape[two ? 0 : 1];
-    n = desc->d.shape[two ? 1 : 2];
+    a = ptxcu__get_row_major(&desc->a, &trans[0]);
+    b = ptxcu__get_row_major(&desc->b, &trans[1]);
+    is_single = desc->d.rank == 2;
+    batch = is_single ? 1 : desc->d.shape[0];
+    m = desc->d.shape[is_single ? 0 : 1];
+    n = desc->d.shape[is_single ? 1 : 2];
     k = desc->a.shape[desc->a.rank == 3 ? 2 : 1];
-    ptxcu__require_matrix(&c, "d", &desc->d, PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, "m, n",
+    ptxcu__require_matrix(&c, "d", &desc->d, PTXCU__WRITTEN | PTXCU__MAY_ALIAS, PTXCU__FLOAT_TYPES, "m, n",
                           "batch, m, n", PTXCU__ANY, PTXCU__ANY, PTXCU__ANY);
     types = ptxcu__matmul_types(&c, "a_type", desc->a_type);
     ptxcu__require_matrix(&c, "a", &a, 0, types, trans[0] ? "k, m" : "m, k",
@@ -6896,11 +6931,12 @@ PTXCU__OPERATION(matmul) {
                           trans[1] ? "batch, n, k" : "batch, k, n", batch, trans[1] ? n : k,
                           trans[1] ? k : n);
     if (desc->c.owner)
-        ptxcu__require_matrix(&c, "c", &desc->c, PTXCU__SAME, PTXCU__TYPE(desc->d.type), "m, n",
+        ptxcu__require_matrix(&c, "c", &desc->c, PTXCU__MAY_ALIAS, PTXCU__TYPE(desc->d.type), "m, n",
                               "batch, m, n", batch, m, n);
     if (c.code == PTXCU_E_NONE && !desc->c.owner && !(desc->beta >= 0 && desc->beta <= 0))
         c.code = ptxcu__fail(cu, PTXCU_E_ARGUMENT, "matmul: c is zero, and beta is %g", (double)desc->beta);
-    ptxcu__require(&c, "bias", &desc->bias, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 4, "n", 1, n, 0, 0, 0);
+    ptxcu__require(&c, "bias", &desc->bias, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_F32), 4, "n", 1, n, 0, 0,
+                   0);
     args.a_factors_stride =
         ptxcu__require_factors(&c, "a_factors", &desc->a_factors, desc->a_kind, batch, m, k);
     args.b_factors_stride =
@@ -6938,7 +6974,7 @@ PTXCU__OPERATION(matmul) {
         args.a_stride = a.rank == 3 ? ptxcu__get_stride(&a, 0) : 0;
         args.b_stride = b.rank == 3 ? ptxcu__get_stride(&b, 0) : 0;
         args.c_stride = desc->c.rank == 3 ? ptxcu__get_stride(&desc->c, 0) : 0;
-        args.d_stride = two ? 0 : ptxcu__get_stride(&desc->d, 0);
+        args.d_stride = is_single ? 0 : ptxcu__get_stride(&desc->d, 0);
         args.alpha = desc->alpha >= 0 && desc->alpha <= 0 ? 1 : desc->alpha;
         args.beta = desc->beta;
         shape.aligned = (uint32_t)ptxk_matmul_aligned(&kernel, &args);
@@ -6954,14 +6990,15 @@ PTXCU__OPERATION(matmul) {
 
 PTXCU__OPERATION(norm) {
     static const ptxcu__rule rules[] = {
-        PTXCU__RULE(norm, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
-        PTXCU__RULE(norm, residual, PTXCU__MAYBE | PTXCU__SAME, 0, -1, 16, "rows, n"),
-        PTXCU__RULE(norm, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
-        PTXCU__RULE(norm, gamma, PTXCU__MAYBE, PTXCU__FLOAT_TYPES, 0, 16, "n"),
-        PTXCU__RULE(norm, beta, PTXCU__MAYBE, PTXCU__FLOAT_TYPES, -1, 16, "n")};
+        PTXCU__RULE(norm, x, PTXCU__DENSE | PTXCU__MAY_ALIAS, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(norm, residual, PTXCU__DENSE_OPTIONAL | PTXCU__MAY_ALIAS, 0, -1, 16, "rows, n"),
+        PTXCU__RULE(norm, y, PTXCU__DENSE_OUTPUT | PTXCU__MAY_ALIAS, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(norm, gamma, PTXCU__DENSE_OPTIONAL, PTXCU__FLOAT_TYPES, 0, 16, "n"),
+        PTXCU__RULE(norm, beta, PTXCU__DENSE_OPTIONAL, PTXCU__FLOAT_TYPES, -1, 16, "n")};
     PTXCU__PREPARE(norm);
     PTXCU__REQUIRE_ALL(rules);
-    if (desc->residual.owner) c.flags[0] = PTXCU__OUT; /* x is written; y may be the residual alone */
+    if (desc->residual.owner)
+        c.flags[0] = PTXCU__DENSE_OUTPUT; /* x is written; y may be the residual alone */
     kernel.n = (uint32_t)desc->x.shape[1];
     kernel.kind = desc->kind;
     kernel.x_type = desc->x.type;
@@ -6982,8 +7019,9 @@ PTXCU__OPERATION(norm) {
 
 PTXCU__OPERATION(softmax) {
     static const ptxcu__rule rules[] = {
-        PTXCU__RULE(softmax, x, PTXCU__DENSE | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
-        PTXCU__RULE(softmax, y, PTXCU__OUT | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 16, "rows, n")};
+        PTXCU__RULE(softmax, x, PTXCU__DENSE | PTXCU__MAY_ALIAS, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
+        PTXCU__RULE(softmax, y, PTXCU__DENSE_OUTPUT | PTXCU__MAY_ALIAS, PTXCU__FLOAT_TYPES, 0, 16,
+                    "rows, n")};
     PTXCU__PREPARE(softmax);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
     PTXCU__REQUIRE_ALL(rules);
@@ -7002,10 +7040,12 @@ PTXCU__OPERATION(softmax) {
 
 PTXCU__OPERATION(activation) {
     static const ptxcu__rule rules[] = {
-        PTXCU__RULE(activation, x, PTXCU__ROWS | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
-        PTXCU__RULE(activation, up, PTXCU__OPTIONAL | PTXCU__ROWS | PTXCU__SAME, 0, -1, 1, "rows, n"),
-        PTXCU__RULE(activation, y, PTXCU__ROWS | PTXCU__WRITTEN | PTXCU__SAME, PTXCU__FLOAT_TYPES, 0, 1,
-                    "rows, n")};
+        PTXCU__RULE(activation, x, PTXCU__CONTIGUOUS_ROWS | PTXCU__MAY_ALIAS, PTXCU__FLOAT_TYPES, 0, 1,
+                    "rows, n"),
+        PTXCU__RULE(activation, up, PTXCU__OPTIONAL | PTXCU__CONTIGUOUS_ROWS | PTXCU__MAY_ALIAS, 0, -1, 1,
+                    "rows, n"),
+        PTXCU__RULE(activation, y, PTXCU__CONTIGUOUS_ROWS | PTXCU__WRITTEN | PTXCU__MAY_ALIAS,
+                    PTXCU__FLOAT_TYPES, 0, 1, "rows, n")};
     PTXCU__PREPARE(activation);
     ptxcu__require_flag(&c, "unused", desc->unused, 0);
     PTXCU__REQUIRE_ALL(rules);
@@ -7028,7 +7068,7 @@ PTXCU__OPERATION(activation) {
 
 PTXCU__OPERATION(rope) {
     static const ptxcu__rule rules[] = {
-        PTXCU__RULE(rope, x, PTXCU__ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 0, 16,
+        PTXCU__RULE(rope, x, PTXCU__CONTIGUOUS_ROWS | PTXCU__WRITTEN, PTXCU__FLOAT_TYPES, 0, 16,
                     "tokens, heads, head_dim"),
         PTXCU__RULE(rope, positions, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
         PTXCU__RULE(rope, frequencies, PTXCU__DENSE, PTXCU__TYPE(PTX_F64), 0, 8, "dims / 2")};
@@ -7064,7 +7104,7 @@ PTXCU__OPERATION(rope) {
 PTXCU__OPERATION(embed) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(embed, ids, PTXCU__DENSE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens"),
-        PTXCU__RULE(embed, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 16, "tokens, n")};
+        PTXCU__RULE(embed, y, PTXCU__DENSE_OUTPUT, PTXCU__FLOAT_TYPES, 0, 16, "tokens, n")};
     PTXCU__PREPARE(embed);
     PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_weights(&c, "table", &desc->table, desc->format, desc->y.shape[1], 0);
@@ -7099,14 +7139,14 @@ PTXCU__OPERATION(quantize) {
     kernel.y_type = desc->y_type;
     kernel.group = desc->group;
     args.rows = shape.rows = (uint32_t)rows;
-    if (c.code == PTXCU_E_NONE) /* before y, whose shape hangs on what it refuses */
-        ptxcu__take_refusal(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
-    ptxcu__require(&c, "y", &desc->y, PTXCU__OUT,
+    if (c.code == PTXCU_E_NONE) /* plan first: it refuses a y_type or n that gives no shape for y */
+        ptxcu__report_plan_error(&c, ptxk_quantize_plan(&kernel, &shape, &call->plan, &c.why));
+    ptxcu__require(&c, "y", &desc->y, PTXCU__DENSE_OUTPUT,
                    PTXCU__TYPE(PTX_B8) | PTXCU__TYPE(PTX_U8)
                        | (desc->y_type == PTX_S8 ? PTXCU__TYPE(PTX_S8) : 0),
                    16, plain ? "rows, n" : "rows, bytes of a row", 2, rows, bytes, 0, 0);
     if (plain)
-        ptxcu__require(&c, "factors", &desc->factors, PTXCU__OUT, PTXCU__TYPE(PTX_F32), 16,
+        ptxcu__require(&c, "factors", &desc->factors, PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_F32), 16,
                        desc->group ? "rows, groups" : "rows", desc->group ? 2 : 1, rows,
                        desc->group ? (n + 127) / 128 : 0, 0, 0);
     args.y = desc->y.address;
@@ -7122,8 +7162,8 @@ PTXCU__OPERATION(quantize) {
 PTXCU__OPERATION(sample) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(sample, logits, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 16, "rows, n"),
-        PTXCU__RULE(sample, positions, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "rows"),
-        PTXCU__RULE(sample, tokens, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "rows")};
+        PTXCU__RULE(sample, positions, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_U32), 0, 4, "rows"),
+        PTXCU__RULE(sample, tokens, PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_U32), 0, 4, "rows")};
     PTXCU__PREPARE(sample);
     PTXCU__REQUIRE_ALL(rules);
     kernel.type = desc->logits.type;
@@ -7145,12 +7185,12 @@ PTXCU__OPERATION(sample) {
 PTXCU__OPERATION(route) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(route, scores, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, experts"),
-        PTXCU__RULE(route, bias, PTXCU__MAYBE, PTXCU__TYPE(PTX_F32), 0, 4, "experts"),
-        PTXCU__RULE(route, choices, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
-        PTXCU__RULE(route, weights, PTXCU__OUT, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
-        PTXCU__RULE(route, offsets, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "experts + 1"),
-        PTXCU__RULE(route, rows, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens * chosen"),
-        PTXCU__RULE(route, places, PTXCU__OUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen")};
+        PTXCU__RULE(route, bias, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_F32), 0, 4, "experts"),
+        PTXCU__RULE(route, choices, PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(route, weights, PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(route, offsets, PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_U32), 0, 4, "experts + 1"),
+        PTXCU__RULE(route, rows, PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens * chosen"),
+        PTXCU__RULE(route, places, PTXCU__DENSE_OUTPUT, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen")};
     PTXCU__PREPARE(route);
     PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_flag(&c, "normalize", desc->normalize, 1);
@@ -7174,8 +7214,8 @@ PTXCU__OPERATION(combine) {
     static const ptxcu__rule rules[] = {
         PTXCU__RULE(combine, x, PTXCU__DENSE, PTXCU__FLOAT_TYPES, 0, 1, "rows, n"),
         PTXCU__RULE(combine, weights, PTXCU__DENSE, PTXCU__TYPE(PTX_F32), 0, 4, "tokens, chosen"),
-        PTXCU__RULE(combine, places, PTXCU__MAYBE, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
-        PTXCU__RULE(combine, y, PTXCU__OUT, PTXCU__FLOAT_TYPES, 0, 1, "tokens, n")};
+        PTXCU__RULE(combine, places, PTXCU__DENSE_OPTIONAL, PTXCU__TYPE(PTX_U32), 0, 4, "tokens, chosen"),
+        PTXCU__RULE(combine, y, PTXCU__DENSE_OUTPUT, PTXCU__FLOAT_TYPES, 0, 1, "tokens, n")};
     PTXCU__PREPARE(combine);
     PTXCU__REQUIRE_ALL(rules);
     ptxcu__require_flag(&c, "add", desc->add, 1);

@@ -15,14 +15,14 @@
 /* -- options -- */
 
 enum option_kind {
-    OPTION_FLAG,   /* int: 1 where it stands on the command line */
+    OPTION_FLAG,   /* int: 1 if it is on the command line */
     OPTION_U32,    /* uint32_t, whole, low to high */
     OPTION_U64,    /* uint64_t, whole, low to high (at most 2^53) */
     OPTION_F32,    /* float, low to high */
     OPTION_CHOICE, /* uint32_t: the position in `words`, which are separated by '|' */
     OPTION_LIST,   /* uint32_list: numbers separated by commas, low to high each */
     OPTION_TEXT,   /* const char *: any text */
-    OPTION_TEXTS   /* text_list: any texts, one each time that the option stands there */
+    OPTION_TEXTS   /* text_list: any texts, one for each use of the option */
 };
 
 enum { LIST_MAX = 256 };
@@ -39,18 +39,18 @@ typedef struct text_list {
 typedef struct option {
     const char *name; /* without the dashes */
     enum option_kind kind;
-    void *value; /* holds the default before, the choice after; --help prints the default */
+    void *value; /* before: the default, which --help prints; afterwards: what was given */
     double low, high;
     const char *words, *help;
 } option;
 
 typedef struct command_line {
-    const char *program, *what; /* its name, and what it does in a line */
+    const char *program, *what; /* its name, and a line that says what it does */
     const option *options;
     unsigned option_count;
-    const char *names; /* the arguments behind the options, as --help shows them; NULL: none */
+    const char *names; /* of the arguments that are not options, for --help; NULL: there are none */
     const char **arguments;
-    unsigned argument_count; /* those that are NULL before are required */
+    unsigned argument_count; /* maximum; an argument is required if it is NULL before parsing */
 } command_line;
 
 static void print_default(const option *o) {
@@ -93,7 +93,7 @@ static int refuse_option(const command_line *c, const char *what, const char *wh
     return 0;
 }
 
-/* A number in decimal digits, of `bytes` characters: strtod alone takes 0x3, infinity and blanks. */
+/* Parses a decimal number of `bytes` characters; strtod alone would accept 0x3, infinity and blanks, too. */
 static int parse_number(const command_line *c, const option *o, const char *text, size_t bytes, double *x) {
     int whole = o->kind != OPTION_F32;
     char copy[64], message[160], *end = NULL;
@@ -157,7 +157,7 @@ static int parse_value(const command_line *c, const option *o, const char *text)
     return 1;
 }
 
-/* Fills options and arguments. Returns 0 after a message: leave with status 2. --help prints and exits. */
+/* Fills in options and arguments. Returns 0 after an error message: exit with status 2. --help exits here. */
 static int parse_command_line(const command_line *c, int argc, char **argv) {
     unsigned found = 0, i;
     int a, only_arguments = 0;
@@ -199,7 +199,7 @@ static int parse_command_line(const command_line *c, int argc, char **argv) {
 
 /* -- memory, data, progress -- */
 
-/* Zeroed memory, or a message and the end of the program. */
+/* Allocates zeroed memory; without memory, exits with a message. */
 static inline void *need(uint64_t bytes) {
     void *p = bytes <= SIZE_MAX ? calloc(bytes ? (size_t)bytes : 1, 1) : NULL;
     if (p) return p;
@@ -215,8 +215,8 @@ static inline double uniform(uint64_t *state) {
     return (double)((*state * 2685821657736338717ull) >> 11) / 4503599627370496.0 - 1.0;
 }
 
-/* Progress of work that takes longer than two seconds, on standard error, once a second. The last call has
-   done == of: it ends the line. */
+/* Shows the progress of work that takes longer than two seconds, on standard error, once a second. The last
+   call must have done == of, which ends the line. */
 typedef struct progress {
     const char *what;
     time_t begun, told;
@@ -233,16 +233,16 @@ static inline void show_progress(progress *p, uint64_t done, uint64_t of) {
     }
 }
 
-/* Keeps of all errors the largest beside its bound, and that bound. Both begin as 0. */
+/* Keeps the error that is largest relative to its bound, and that bound. Both start as 0. */
 static inline void keep_worst(double error, double bound, double *worst, double *worst_bound) {
     int none = !(*worst > 0 || *worst_bound > 0);
     if (none || error * *worst_bound > *worst * bound) *worst = error, *worst_bound = bound;
 }
 
 #ifdef EXAMPLE /* the name that messages begin with */
-/* -- the device: one step that may fail, memory that is given back at the end -- */
+/* -- the device: calls that may fail, memory that is freed at the end -- */
 
-/* Ends the program with the message of the step that failed. */
+/* Exits with the message of a call that failed. */
 static inline void must(ptxcu *cu, ptxcu_code failed) {
     if (!failed) return;
     fprintf(stderr, "%s: %s\n", EXAMPLE, ptxcu_get_error(cu)->message);
@@ -265,7 +265,7 @@ static inline ptxcu_buffer to_device(ptxcu *cu, const void *data, size_t bytes) 
     return b;
 }
 
-/* Frees what device_bytes and to_device have allocated. */
+/* Frees everything that device_bytes and to_device allocated. */
 static inline void free_device(ptxcu *cu) {
     while (device_buffer_count) ptxcu_free(cu, device_buffers[--device_buffer_count]);
 }

@@ -14,6 +14,7 @@
 #include <time.h>
 
 #define PTXGEN_IMPLEMENTATION
+#define PTXK_ONLY PTXK_OP_FLASH_PREFILL /* no other is compiled */
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"

@@ -21,6 +21,7 @@
 #include <time.h>
 
 #define PTXGEN_IMPLEMENTATION
+#define PTXK_ONLY (PTXK_OP_GEMM | PTXK_OP_MATMUL) /* no others are compiled */
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"

@@ -72,7 +72,7 @@ static int parse(options *o, int argc, char **argv) {
          "draws from the likeliest of this probability in all; 0: from all"},
         {"stop", OPTION_TEXTS, &o->stop, 0, 0, NULL, "ends before this text; up to 16 of them"},
         {"context", OPTION_U32, &o->llama.max_seq, 0, 1e9, NULL, "positions at most; 0: as the model has"},
-        {"batch", OPTION_U32, &o->llama.prompt_tokens, 1, LLAMA_PROMPT_MOST, NULL,
+        {"batch", OPTION_U32, &o->llama.prompt_tokens, 1, LLAMA_PROMPT_MAX, NULL,
          "tokens of the prompt that are fed at a time"},
         {"page-size", OPTION_U32, &o->llama.page_size, 0, 65536, NULL,
          "positions of a page of keys and values, a power of two from 16; 0: no pages"},
@@ -419,7 +419,7 @@ static int generate_drafted(run *r, uint32_t tokens, double *first, gguf_error *
                 return 1;
             if (i >= known) continue;
             r->host[i] = sure[i];
-            if (llama_stand(&r->draft, 0, sure[i], r->length + i, r->stream, why)) return 1;
+            if (llama_set_state(&r->draft, 0, sure[i], r->length + i, r->stream, why)) return 1;
         }
         memcpy(guess, r->host, (n - 1) * sizeof *guess);
         for (i = 0; i + 1 < n; i++) parent[i] = i;
@@ -436,7 +436,8 @@ static int generate_drafted(run *r, uint32_t tokens, double *first, gguf_error *
         known = i;
         for (i = 0; i < known; i++) sure[i] = line[gained + i];
         for (i = 0; i < gained && !r->over; i++) take_token(r, line[i]);
-        if (!r->over && llama_stand(&r->draft, 0, line[gained - 1], r->length - 1, r->stream, why)) return 1;
+        if (!r->over && llama_set_state(&r->draft, 0, line[gained - 1], r->length - 1, r->stream, why))
+            return 1;
     }
     return 0;
 }
@@ -454,7 +455,7 @@ static int generate_persistent(run *r, uint32_t tokens, double *first, gguf_erro
     memcpy(&query, &symbol, sizeof symbol);
     if (tokens == 1) return 0;
     if (llama_persistent_open(&r->model, &p, tokens - 1, r->end, r->ends, why)) return 1;
-    bad = llama_persistent_take_up(&r->model, &p, tokens - 1, r->stream, why)
+    bad = llama_persistent_resume(&r->model, &p, tokens - 1, r->stream, why)
           || llama_persistent_launch(&r->model, &p, r->stream, why);
     while (!bad && !over) {
         struct timespec pause = {0, 100000};
@@ -498,7 +499,7 @@ static int answer(run *r, uint32_t kept, uint32_t tokens, gguf_error *why) {
     take_token(r, r->host[0]);
     if (r->over) return 0;
     if (o->draft)
-        return llama_stand(&r->draft, 0, r->host[0], r->length - 1, r->stream, why)
+        return llama_set_state(&r->draft, 0, r->host[0], r->length - 1, r->stream, why)
                || generate_drafted(r, tokens, &first, why);
     return o->persistent ? generate_persistent(r, tokens, &first, why) : generate(r, tokens, &first, why);
 }
@@ -763,7 +764,7 @@ static int write_tasks(run *r, task *tasks, uint32_t count, gguf_error *why) {
 
 /* What each rank holds. */
 static void report_ranks(const run *r) {
-    uint64_t own[2], all[2 * RANKS_MOST];
+    uint64_t own[2], all[2 * RANKS_MAX];
     uint32_t i, what;
     own[0] = r->model.weights.bytes;
     own[1] = r->model.caches.bytes;

@@ -15,6 +15,7 @@
 #include <time.h>
 
 #define PTXGEN_IMPLEMENTATION
+#define PTXK_ONLY (PTXK_OP_FLASH_DECODE | PTXK_OP_KV_SCATTER) /* no others are compiled */
 #include "../ptxgen.h"
 #include "../ptxgen_kernels.h"
 #include "../ptxgen_cuda.h"

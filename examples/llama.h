@@ -1,20 +1,20 @@
-/* llama.h - a language model from a GGUF file, on the device: a launch for each operation, all of them noted
-   down once, so that a token is a walk over the list, or one launch of a graph recorded from it. models.h
-   says which models there are and what they compute.
+/* llama.h - runs a language model from a GGUF file on the device, one operation at a time. The launches of a
+   token are listed once; a step queues the list, or launches a graph captured from it. models.h says which
+   models are supported and what they compute.
 
-   Include it behind ptxgen_kernels.h and ptxgen_cuda.h. Functions return 0, or 1 with *why.
+   Include it after ptxgen_kernels.h and ptxgen_cuda.h. Functions return 0, or 1 with *why.
 
        llama m;
-       llama_options o = {1, 512};                      // batch, positions; the rest 0: the likeliest token
+       llama_options o = {1, 512};                      // batch, positions; temperature 0: likeliest token
        llama_open(&m, cu, &g, file, &o, NULL, &why);
        llama_begin(&m, prompts, lengths, stream, &why); // tokens of each sequence
        llama_share_prefix(&m, n, stream, &why);         // where all prompts begin with the same n tokens
-       llama_prompt(&m, NULL, stream, &why);            // feeds them, up to 512 at a time; finds the next
-       llama_step(&m, choose, stream, &why);            // takes a token of each; choose 1: finds the next
+       llama_prompt(&m, NULL, stream, &why);            // feeds them, up to 512 at a time; chooses the next
+       llama_step(&m, choose, stream, &why);            // feeds a token of each; choose 1: chooses the next
        llama_record(&m, stream, &why);                  // from now on steps are launches of a graph
-       ... ptxcu_download(cu, next, m.step.tokens, ...) // what the next step takes: of the prompt, or chosen
-       llama_verify(&m, drafts, n, ...);                // 2 to 8 tokens of each in one step, see below;
-                                                        // llama_verify_tree: of which some are alternatives
+       ... ptxcu_download(cu, next, m.step.tokens, ...) // tokens of the next step: the prompt's, or chosen
+       llama_verify(&m, drafts, n, ...);                // feeds 2 to 8 tokens of each in one step, see below;
+                                                        // llama_verify_tree: some may be alternatives
        llama_persistent_open, _launch, _end, _close     // or: one launch for all tokens, see below
        llama_close(&m);
 
@@ -22,20 +22,20 @@
    Without llama_prompt, steps feed the prompts too, a token of each sequence at a time.
 
        step     embed -> x
-       a layer  q, k, v = W norm(x) + bias; q and k by their norms, and turned by their position; k, v into
-                the caches; attention; x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
-       latents  instead of k and v: a latent, by its norm, and rotated elements, into the caches; q of each
-                head times W_k; attention over the latents; times W_v of each head
-       experts  instead of gate, up and W: scores = W norm(x); the choice for each row, sorted by expert;
-                gate, up and W of the chosen ones, in groups; x += their weighted sum
-       choose   logits = W norm(x); the next token of each
+       a layer  q, k, v = W norm(x) + bias; q and k are normalised and rotated; k, v are written to the
+                caches; attention; x += W attention; gate, up = W norm(x); x += W (silu(gate) up)
+       latents  instead of k and v, a normalised latent and rotated elements are written to the caches; q of
+                each head times W_k; attention over the latents; its result times W_v of each head
+       experts  instead of gate, up and W: scores = W norm(x); experts are chosen for each row, choices sorted
+                by expert; grouped products with the experts' gate, up and W; x += the weighted sum
+       choose   logits = W norm(x); the next token of each sequence
        advance  the next token (the prompt's, while it lasts), the next position
 
-   An RMS norm before a product is a part of that product's launches. Other norms, those behind a product,
-   norms of q and k, activations without a gate and the cap of logits are launches of their own.
+   An RMS norm before a product is a part of that product's launches. LayerNorm, norms after a product, norms
+   of q and k, activations without a gate and the cap of logits have their own launches.
 
-   A pass over a part of the prompts is embed and the layers with many rows of x, attention by flash_prefill;
-   choose and advance follow once, behind the last pass. */
+   A pass feeds a part of the prompts: embed and the layers for many rows of x, attention by flash_prefill.
+   choose and advance follow once, after the last pass. */
 #ifndef EXAMPLES_LLAMA_H
 #define EXAMPLES_LLAMA_H
 
@@ -44,11 +44,11 @@
 
 #define LLAMA_ADVANCE_WORDS 8
 #define LLAMA_CAP_WORDS 2
-#define LLAMA_SPREAD_WORDS 6
+#define LLAMA_JOIN_WORDS 6
 
-/* One operation, ready to be run; or a sum over all ranks in place (to 0), or a gathering of their parts. */
+/* An operation with plan and arguments; or a collective of the ranks: a sum in place (to 0), or a gather. */
 typedef struct llama_launch {
-    ptxcu_program *program; /* NULL: of ranks */
+    ptxcu_program *program; /* NULL: a collective of the ranks */
     ptx_plan plan;
     union {
         ptxk_embed_args embed;
@@ -65,34 +65,35 @@ typedef struct llama_launch {
         ptxk_combine_args combine;
         uint64_t advance[LLAMA_ADVANCE_WORDS];
         uint64_t cap[LLAMA_CAP_WORDS];
-        uint64_t spread[LLAMA_SPREAD_WORDS];
+        uint64_t join[LLAMA_JOIN_WORDS];
         struct {
             uint64_t from, to, count;
         } ranks;
     } args;
 } llama_launch;
 
-/* Launches, in order, and the values that they pass to each other: a row for each token that they feed. */
+/* Launches in order, and the buffers that pass values between them, with a row for each token. */
 typedef struct llama_list {
     llama_launch *launch;
-    uint32_t count, room;
-    uint32_t rows, rows_room;                 /* rows of this list; for how many there is memory */
+    uint32_t count, capacity;
+    uint32_t rows, row_capacity;              /* rows of this list; rows for which there is memory */
     ptxcu_buffer memory, workspace;           /* allocated; the others are parts of memory */
     uint64_t memory_used;                     /* bytes */
-    uint64_t counters_bytes, workspace_bytes; /* most of any launch: of counters; of what lies behind them */
-    ptxcu_buffer x, h, q, k, v, attention, gate, up; /* f32 [rows, ...]; h: a norm of x, or before one */
-    ptxcu_buffer q_rounded, q_address;               /* q in the caches' type; u64: where that lies */
-    ptxcu_buffer q_latent, absorbed, seen, values; /* of latents: f32 [rows, q_latent]; [heads, rows, ...] */
-    ptxcu_buffer heads_offsets, heads_rows;        /* u32 [heads + 1], [heads, rows]: which row of q it is */
-    ptxcu_buffer heads_address;                    /* u64: where `attention` lies */
+    uint64_t counters_bytes, workspace_bytes; /* maximum of all launches: bytes that must be 0, others */
+    ptxcu_buffer x, h, q, k, v, attention, gate, up; /* f32 [rows, ...]; h: norm(x), or what a norm reads */
+    ptxcu_buffer q_rounded, q_address;               /* q in the type of prompt attention; u64: its address */
+    ptxcu_buffer q_latent;                           /* of latents: f32 [rows, q_latent]; */
+    ptxcu_buffer q_absorbed, latent_output, values;  /* f32 [heads, rows, ...] */
+    ptxcu_buffer heads_offsets, heads_rows;        /* gemm's offsets, u32 [heads + 1]; x_rows [heads, rows] */
+    ptxcu_buffer heads_address;                    /* u64: address of `attention` */
     ptxcu_buffer tokens, positions, sequences;       /* u32 [rows] */
-    ptxcu_buffer places;                             /* u32 [rows]: of a tree, its rows in the caches */
+    ptxcu_buffer cache_positions;                    /* u32 [rows]: of a tree, positions in the caches */
     ptxcu_buffer lengths;                            /* u32 [batch]: of the sequences, with these rows; */
-                                                     /* [batch]: less m->shared */
+                                                     /* then [batch]: the same less m->shared */
     ptxcu_buffer prior, prior_lse;                   /* f32: attention to the shared tokens; its lse */
     ptxcu_buffer logits, chosen;                     /* f32 [rows, vocab]; u32 [rows] */
-    ptxcu_buffer part, gathered, whole;              /* f32, of ranks: logits of this; of all; rows of q */
-    struct {                                         /* of experts; [1]: of the shared one */
+    ptxcu_buffer rank_part, gathered, whole_rows;    /* f32, of ranks: this part, all parts, whole rows */
+    struct {                                         /* [0]: experts; [1]: the shared expert */
         ptxcu_buffer scores, choices, weights, offsets, rows, places, y;
     } expert[2];
 } llama_list;
@@ -102,9 +103,9 @@ typedef struct llama_span {
     uint32_t sequence, row, position, count;
 } llama_span;
 
-#define LLAMA_SEQUENCES 8      /* most sequences */
-#define LLAMA_DRAFTS 8         /* most tokens of a sequence in llama_verify */
-#define LLAMA_PROMPT_MOST 4096 /* most tokens of prompts in a pass */
+#define LLAMA_SEQUENCES 8     /* maximum number of sequences */
+#define LLAMA_DRAFTS 8        /* ... of tokens of a sequence in llama_verify */
+#define LLAMA_PROMPT_MAX 4096 /* ... of tokens of prompts in a pass */
 
 typedef struct llama_options {
     uint32_t batch;    /* sequences: 1 ... 8 */
@@ -117,44 +118,44 @@ typedef struct llama_options {
                                PTXK_Q8_0; 0: PTX_F16 */
     uint32_t prompt_tokens; /* tokens of prompts that llama_prompt feeds in a pass, 1 ... 4096; 0: 512 */
     uint32_t page_size;     /* positions of a page of the caches: a power of two, 16 ... 65536; 0: no pages */
-    struct ranks_group *ranks; /* opened; each computes a part, see "several ranks". NULL: one */
+    struct ranks_group *ranks; /* an opened group, see "several ranks"; NULL: one rank */
 } llama_options;
 
 typedef struct llama {
     ptxcu *cu;
-    llama_config config; /* of several ranks: heads, kv_heads and the ffns are this rank's */
+    llama_config config; /* with several ranks: heads, kv_heads and the ffns are this rank's */
     llama_options options;
-    llama_tensor head;     /* the matrix of the logits, this rank's rows */
+    llama_tensor head;     /* the output matrix, which makes the logits: this rank's rows */
     llama_tensor *tensor;  /* the model's, then each layer's */
-    uint64_t weight_bytes; /* what a token reads of them: all matrices, of experts the chosen ones', one row
-                              of an embedding of its own */
+    uint64_t weight_bytes; /* of weights that a token reads: all matrices, of experts the chosen ones, and one
+                              row of the embedding, unless it is the output matrix, too */
     llama_list step;       /* a token of each sequence; its tokens, positions and lengths are the state */
     llama_list pass;       /* a part of the prompts */
-    llama_list draft;      /* some tokens of each sequence */
-    uint32_t first_of_output; /* of the step's launches */
+    llama_list draft;      /* several tokens of each sequence, see llama_verify_tree */
+    uint32_t first_of_output; /* index of the step's first launch after the layers */
     ptx_plan plan;            /* of the launch that is being added, ... */
     ptxk_message message;     /* ... or why there is none */
-    ptxcu_program *advance, *cap, *spread;
+    ptxcu_program *advance, *cap, *join;
     ptxcu_buffer weights, caches, memory; /* allocated; the others are parts of memory */
-    ptxcu_buffer k_b;                     /* allocated: f32, what llama_make_k_b makes */
-    gguf_tensor made;                     /* what it stands for as */
+    ptxcu_buffer k_b;                     /* allocated: f32, see llama_make_k_b */
+    gguf_tensor k_b_tensor;               /* stands for k_b as a tensor of the file */
     uint64_t memory_used;
     ptxcu_buffer prompts, prompt_lengths, ones; /* u32 [batch, max_seq], [batch], [batch] */
     ptxcu_buffer cache_table;                   /* u64 [layers, 2, batch]; q8_0: [layers, 4, batch] */
-    ptxcu_buffer own_table;                     /* the same behind the shared tokens */
-    ptxcu_buffer masks;                         /* u32 [batch], all ones */
-    ptxcu_buffer branches;                      /* u32 [batch, LLAMA_DRAFTS]: which drafts a draft sees */
-    ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]: the second of layers with a window */
+    ptxcu_buffer unshared_table;                /* the same, of the first position after the shared tokens */
+    ptxcu_buffer masks;                         /* u32 [batch], all bits 1 */
+    ptxcu_buffer branches;                      /* u32 [batch, LLAMA_DRAFTS], bits: drafts that one sees */
+    ptxcu_buffer frequencies;         /* f64 [2, rope_dims / 2]; [1]: of layers with a window */
     ptxcu_buffer block_table;         /* u32 [batch, pages], where the caches are paged */
     uint32_t length[LLAMA_SEQUENCES]; /* of the prompts */
-    uint32_t kept[LLAMA_SEQUENCES];   /* of these tokens, how many lie in the caches already */
-    uint32_t shared;                  /* tokens that all begin with, which a step reads once; 0: none */
-    int is_tree;                      /* the list `draft` is of a tree */
-    ptxcu_event event[2];             /* of progress */
+    uint32_t kept[LLAMA_SEQUENCES];   /* number of these tokens that are in the caches already */
+    uint32_t shared;                  /* length of the common prefix that a step reads once; 0: none */
+    int is_tree;                      /* the list `draft` is built for a tree */
+    ptxcu_event event[2];             /* for progress */
     ptxcu_graph graph[2];             /* of a step without and with the choice of the next token */
 } llama;
 
-/* Called while the weights go to the device, and while prompts are fed. */
+/* Called while weights are uploaded, and while prompts are fed. */
 typedef void llama_progress(uint64_t done, uint64_t of);
 
 static inline uint32_t llama_ranks(const llama *m) { return m->options.ranks ? m->options.ranks->count : 1; }
@@ -166,20 +167,20 @@ static inline llama_tensor *llama_layer_tensor(const llama *m, uint32_t layer, e
 
 /* -- several ranks --
 
-   Each rank has some heads and the same part of each feed-forward: the rows of q, k, v, gate and up that make
-   them, and the columns of W that multiply them. A product with W is then a sum over the ranks, to which rank
-   0 adds x and the bias: one sum in place for each half of a layer. Every rank has all of the embedding and
-   the norms, and some rows of the logits' matrix, whose results are gathered: every rank chooses from the
-   same logits, and the same token. A head of k and v may be in several ranks. */
+   Tensor parallelism: each rank has some heads and a part of each feed-forward: the rows of the q, k, v, gate
+   and up matrices that compute them, and the columns of the matrix W that multiplies them. The product with W
+   is summed over the ranks, in place, once for each half of a layer; rank 0 adds x and the bias. Every rank
+   has the whole embedding, all norms, and some rows of the output matrix. The logits are gathered: every rank
+   chooses from the same logits, and so the same token. Ranks may share a head of k and v. */
 
-/* Of `whole` this rank's, in whole units: how many, and the first. */
+/* This rank's share of `whole`, in whole units: returns its size; *first: where it begins. */
 static inline uint32_t llama_share(const llama *m, uint32_t whole, uint32_t unit, uint32_t *first) {
     uint64_t units = whole / unit, rank = llama_rank(m), ranks = llama_ranks(m);
     *first = (uint32_t)(units * rank / ranks * unit);
     return (uint32_t)(units * (rank + 1) / ranks * unit) - *first;
 }
 
-static inline void llama_take_part(llama_tensor *t, uint32_t first, uint32_t rows) {
+static inline void llama_select_rows(llama_tensor *t, uint32_t first, uint32_t rows) {
     if (!t->from) return;
     t->first += first;
     if (llama_is_vector(t))
@@ -188,12 +189,12 @@ static inline void llama_take_part(llama_tensor *t, uint32_t first, uint32_t row
         t->rows = rows;
 }
 
-static inline void llama_take_columns(llama_tensor *t, uint32_t first, uint32_t columns) {
+static inline void llama_select_columns(llama_tensor *t, uint32_t first, uint32_t columns) {
     t->column = first;
     t->columns = columns;
 }
 
-/* This rank's part of a number of the feed-forwards, whose last matrices have the name `down`. */
+/* Replaces *ffn, the inner size of the feed-forwards with last matrix `down`, by this rank's share of it. */
 static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, uint32_t *ffn, uint32_t *first,
                                   gguf_error *why) {
     uint32_t n, unit = 8;
@@ -201,7 +202,7 @@ static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, ui
     *first = 0;
     for (n = 0; n < m->config.layers; n++) {
         const llama_tensor *one = llama_layer_tensor(m, n, down);
-        if (one->from && llama_unit(one) >= unit) t = one, unit = llama_unit(one);
+        if (one->from && llama_column_unit(one) >= unit) t = one, unit = llama_column_unit(one);
     }
     if (!t) return 0;
     if (*ffn % unit || *ffn / unit < llama_ranks(m))
@@ -212,8 +213,8 @@ static inline int llama_share_ffn(const llama *m, enum llama_layer_name down, ui
     return 0;
 }
 
-/* The rows of the logits' matrix, as many in each rank, so that some may be behind its end. A tied one is the
-   embedding's, of which those begin at an address that kernels take. */
+/* Divides the rows of the output matrix, the same number for each rank, so that some may be beyond its end.
+   If the embedding is the output matrix, each rank's rows begin at an aligned address in it. */
 static inline int llama_split_head(llama *m, gguf_error *why) {
     llama_tensor *own = &m->tensor[m->tensor[LLAMA_OUTPUT].from ? LLAMA_OUTPUT : LLAMA_EMBEDDING];
     uint32_t ranks = llama_ranks(m), unit = 1, rows;
@@ -223,15 +224,15 @@ static inline int llama_split_head(llama *m, gguf_error *why) {
         return gguf_fail(why, own->from->offset, "%u tokens in %u ranks: at least one of each",
                          (unsigned)m->config.vocab, (unsigned)ranks);
     if (own == &m->tensor[LLAMA_OUTPUT])
-        llama_take_part(own, llama_rank(m) * rows, rows);
+        llama_select_rows(own, llama_rank(m) * rows, rows);
     else
         own->rows = rows * ranks;
-    llama_take_part(&m->tensor[LLAMA_OUTPUT_BIAS], llama_rank(m) * rows, rows);
+    llama_select_rows(&m->tensor[LLAMA_OUTPUT_BIAS], llama_rank(m) * rows, rows);
     m->head.rows = rows;
     return 0;
 }
 
-/* Leaves this rank its part of everything. */
+/* Reduces all tensors and sizes to this rank's part. */
 static inline int llama_split_ranks(llama *m, gguf_error *why) {
     llama_config *c = &m->config;
     uint32_t ranks = llama_ranks(m), rank = llama_rank(m), d = c->head_dim, first[3], n, i;
@@ -241,7 +242,8 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
     if (c->heads % ranks)
         return gguf_fail(why, GGUF_NOWHERE, "%u heads in %u ranks: no whole number for each",
                          (unsigned)c->heads, (unsigned)ranks);
-    if (!c->latent && c->kv_heads % ranks && (ranks % c->kv_heads || c->kind->qk_norm == LLAMA_QK_ROWS))
+    if (!c->latent && c->kv_heads % ranks
+        && (ranks % c->kv_heads || c->architecture->qk_norm == LLAMA_QK_ROWS))
         return gguf_fail(why, GGUF_NOWHERE,
                          "%u heads of keys and values in %u ranks: no whole number for each",
                          (unsigned)c->kv_heads, (unsigned)ranks);
@@ -252,45 +254,43 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
     for (n = 0; n < c->layers; n++)
         for (i = 0; i < LLAMA_TENSORS_OF_A_LAYER; i++) {
             llama_tensor *t = llama_layer_tensor(m, n, (enum llama_layer_name)i);
-            if (!t->from || t->is_whole) continue;
+            if (!t->from || t->is_divided) continue;
             switch (i) {
             case LLAMA_Q:
-            case LLAMA_Q_BIAS: llama_take_part(t, rank * q * d, q * d); break;
-            case LLAMA_Q_B: llama_take_part(t, rank * q * d, q * d); break;
+            case LLAMA_Q_BIAS: llama_select_rows(t, rank * q * d, q * d); break;
+            case LLAMA_Q_B: llama_select_rows(t, rank * q * d, q * d); break;
             case LLAMA_K:
             case LLAMA_V:
-                if (c->latent) break; /* of all heads */
-                llama_take_part(t, kv_first * d, kv * d);
+                if (c->latent) break; /* all heads share them */
+                llama_select_rows(t, kv_first * d, kv * d);
                 break;
             case LLAMA_K_BIAS:
-            case LLAMA_V_BIAS: llama_take_part(t, kv_first * d, kv * d); break;
-            case LLAMA_KV_B:
-                llama_take_part(t, rank * (t->rows / ranks), t->rows / ranks);
-                break;
+            case LLAMA_V_BIAS: llama_select_rows(t, kv_first * d, kv * d); break;
+            case LLAMA_KV_B: llama_select_rows(t, rank * (t->rows / ranks), t->rows / ranks); break;
             case LLAMA_K_B:
             case LLAMA_V_B: t->matrix = rank * q, t->matrices = q; break;
             case LLAMA_O:
-                if (q * c->value_dim % llama_unit(t))
+                if (q * c->value_dim % llama_column_unit(t))
                     return gguf_fail(why, t->from->offset,
                                      "%u heads of %u in each of %u ranks: %s has blocks of %u columns",
                                      (unsigned)q, (unsigned)c->value_dim, (unsigned)ranks,
-                                     gguf_format_name(t->from->format), (unsigned)llama_unit(t));
-                llama_take_columns(t, rank * q * c->value_dim, q * c->value_dim);
+                                     gguf_format_name(t->from->format), (unsigned)llama_column_unit(t));
+                llama_select_columns(t, rank * q * c->value_dim, q * c->value_dim);
                 break;
             case LLAMA_GATE:
             case LLAMA_UP:
             case LLAMA_GATE_BIAS:
-            case LLAMA_UP_BIAS: llama_take_part(t, first[0], c->ffn); break;
+            case LLAMA_UP_BIAS: llama_select_rows(t, first[0], c->ffn); break;
             case LLAMA_GATE_EXPERTS:
-            case LLAMA_UP_EXPERTS: llama_take_part(t, first[1], c->expert_ffn); break;
-            case LLAMA_SINKS: llama_take_part(t, rank * q, q); break;
+            case LLAMA_UP_EXPERTS: llama_select_rows(t, first[1], c->expert_ffn); break;
+            case LLAMA_SINKS: llama_select_rows(t, rank * q, q); break;
             case LLAMA_GATE_EXPERTS_BIAS:
-            case LLAMA_UP_EXPERTS_BIAS: llama_take_columns(t, first[1], c->expert_ffn); break;
+            case LLAMA_UP_EXPERTS_BIAS: llama_select_columns(t, first[1], c->expert_ffn); break;
             case LLAMA_SHARED_GATE:
-            case LLAMA_SHARED_UP: llama_take_part(t, first[2], c->shared_ffn); break;
-            case LLAMA_DOWN: llama_take_columns(t, first[0], c->ffn); break;
-            case LLAMA_DOWN_EXPERTS: llama_take_columns(t, first[1], c->expert_ffn); break;
-            case LLAMA_SHARED_DOWN: llama_take_columns(t, first[2], c->shared_ffn); break;
+            case LLAMA_SHARED_UP: llama_select_rows(t, first[2], c->shared_ffn); break;
+            case LLAMA_DOWN: llama_select_columns(t, first[0], c->ffn); break;
+            case LLAMA_DOWN_EXPERTS: llama_select_columns(t, first[1], c->expert_ffn); break;
+            case LLAMA_SHARED_DOWN: llama_select_columns(t, first[2], c->shared_ffn); break;
             case LLAMA_O_BIAS:
             case LLAMA_DOWN_BIAS:
             case LLAMA_DOWN_EXPERTS_BIAS:
@@ -304,15 +304,15 @@ static inline int llama_split_ranks(llama *m, gguf_error *why) {
     return llama_split_head(m, why);
 }
 
-/* -- onto the device -- */
+/* -- upload, caches, memory -- */
 
 static inline int llama_cuda(const llama *m, ptxcu_code code, gguf_error *why) {
     return code == PTXCU_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", ptxcu_get_error(m->cu)->message);
 }
 
-/* The large allocations: what is said when there is no room for them. */
-static inline int llama_room(llama *m, const char *what, uint64_t bytes, ptxcu_buffer *buffer,
-                             gguf_error *why) {
+/* Allocates a large buffer. The error message has its size, and the memory that is left. */
+static inline int llama_allocate_large(llama *m, const char *what, uint64_t bytes, ptxcu_buffer *buffer,
+                                       gguf_error *why) {
     size_t left = 0, all = 0;
     if (bytes <= SIZE_MAX && ptxcu_alloc(m->cu, (size_t)bytes, buffer) == PTXCU_E_NONE) return 0;
     ptxcu_memory_info(m->cu, &left, &all);
@@ -336,29 +336,31 @@ static inline void llama_scale_floats(char *at, size_t bytes, double by) {
     }
 }
 
-/* Reads `bytes` of what a tensor has on the device, from byte `at` on. */
+/* Reads `bytes` bytes of a tensor, in the layout that it has on the device, from its byte `at` on. */
 static inline int llama_read_bytes(FILE *file, const llama_tensor *t, uint64_t at, char *to, uint64_t bytes,
                                    gguf_error *why) {
     const gguf_tensor *f = t->from;
-    uint64_t all = llama_row_bytes(t, f->size[0]), own = llama_row_bytes(t, t->columns);
-    uint64_t left = llama_row_bytes(t, llama_is_vector(t) ? t->first : t->column);
+    uint64_t file_row_bytes = llama_row_bytes(t, f->size[0]), row_bytes = llama_row_bytes(t, t->columns);
+    uint64_t first_byte = llama_row_bytes(t, llama_is_vector(t) ? t->first : t->column);
     uint64_t first = llama_is_vector(t) ? 0 : t->first, n;
     for (; bytes; at += n, to += n, bytes -= n) {
-        uint64_t matrix = t->matrix + at / own / t->rows, row = first + at / own % t->rows, within = at % own;
-        uint64_t place = f->offset + (matrix * f->size[1] + row) * all + left + within;
+        uint64_t matrix = t->matrix + at / row_bytes / t->rows, row = first + at / row_bytes % t->rows,
+                 within = at % row_bytes;
+        uint64_t file_offset = f->offset + (matrix * f->size[1] + row) * file_row_bytes + first_byte + within;
         uint64_t rows = first + t->rows - row;           /* to this matrix's end */
-        if (row >= f->size[1] || left + within >= all) { /* beyond the file's */
-            n = row >= f->size[1] ? rows * own - within : own - within;
+        if (row >= f->size[1] || first_byte + within >= file_row_bytes) { /* beyond the file's tensor */
+            n = row >= f->size[1] ? rows * row_bytes - within : row_bytes - within;
             if (n > bytes) n = bytes;
             memset(to, 0, (size_t)n);
             continue;
         }
         if (row + rows > f->size[1]) rows = f->size[1] - row;
-        n = own == all ? rows * own - within : own - within;
-        if (n > all - left - within && own != all) n = all - left - within;
+        n = row_bytes == file_row_bytes ? rows * row_bytes - within : row_bytes - within;
+        if (n > file_row_bytes - first_byte - within && row_bytes != file_row_bytes)
+            n = file_row_bytes - first_byte - within;
         if (n > bytes) n = bytes;
-        if (fseeko(file, (off_t)place, SEEK_SET) || fread(to, 1, (size_t)n, file) != n)
-            return gguf_fail(why, place, "cannot be read");
+        if (fseeko(file, (off_t)file_offset, SEEK_SET) || fread(to, 1, (size_t)n, file) != n)
+            return gguf_fail(why, file_offset, "cannot be read");
     }
     return 0;
 }
@@ -372,13 +374,13 @@ static inline int llama_upload(llama *m, FILE *file, llama_progress *progress, g
     uint64_t total = 0, sent = 0, to = 0;
     int bad = !order || !piece ? gguf_fail(why, GGUF_NOWHERE, "no memory") : 0;
     for (i = 0; !bad && i < all; i++)
-        if (m->tensor[i].from && !m->tensor[i].is_whole) {
+        if (m->tensor[i].from && !m->tensor[i].is_divided) {
             order[n++] = &m->tensor[i];
             total += (llama_tensor_bytes(&m->tensor[i]) + 255) & ~255ull;
         }
     if (!bad) {
         qsort(order, n, sizeof *order, llama_by_offset);
-        bad = llama_room(m, "weights", total, &m->weights, why);
+        bad = llama_allocate_large(m, "weights", total, &m->weights, why);
     }
     for (i = 0; !bad && i < n; i++) {
         uint64_t done = 0, bytes = llama_tensor_bytes(order[i]);
@@ -411,8 +413,8 @@ static inline uint32_t llama_pages(const llama *m) {
     return size ? m->options.max_seq / size + (m->options.max_seq % size != 0) : 0;
 }
 
-/* Caches of 8 bits: prompts are computed in f16. q8_0: the factors, f16, lie behind a layer's caches, one for
-   32 values. */
+/* Whether caches have 8 bits; attention to prompts is then computed in f16. q8_0: the factors, f16, one for
+   32 values, follow a layer's caches. */
 static inline int llama_has_byte_caches(const llama *m) {
     return m->options.kv_type == PTX_E4M3 || m->options.kv_type == PTXK_Q8_0;
 }
@@ -421,7 +423,7 @@ static inline uint32_t llama_prompt_type(const llama *m) {
     return llama_has_byte_caches(m) ? PTX_F16 : m->options.kv_type;
 }
 
-/* Arrays of addresses for each layer: of K, V and their factors. */
+/* The number of address arrays of a layer: of K, of V, and in q8_0 of their factors. */
 static inline uint32_t llama_cache_lists(const llama *m) { return m->options.kv_type == PTXK_Q8_0 ? 4 : 2; }
 
 /* Elements of a head of K (which 0) or V (1) in the caches. Latents have no V: 0 is the latent, 1 the rotated
@@ -442,30 +444,32 @@ static inline uint64_t llama_cache_bytes(const llama *m, uint32_t which) {
     return rows * llama_cache_dim(m, which) * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
-static inline uint64_t llama_layer_values(const llama *m, uint32_t which) {
+static inline uint64_t llama_layer_value_bytes(const llama *m, uint32_t which) {
     return (m->options.batch * llama_cache_bytes(m, which) + 255) & ~255ull;
 }
 
 static inline uint64_t llama_layer_cache_bytes(const llama *m, uint32_t which) {
-    uint64_t factors = m->options.kv_type == PTXK_Q8_0 ? llama_layer_values(m, which) / 16 : 0;
-    return llama_layer_values(m, which) + ((factors + 255) & ~255ull);
+    uint64_t factors = m->options.kv_type == PTXK_Q8_0 ? llama_layer_value_bytes(m, which) / 16 : 0;
+    return llama_layer_value_bytes(m, which) + ((factors + 255) & ~255ull);
 }
 
-static inline uint64_t llama_cache(const llama *m, uint32_t layer, uint32_t which, uint32_t sequence) {
+static inline uint64_t llama_cache_address(const llama *m, uint32_t layer, uint32_t which,
+                                           uint32_t sequence) {
     uint64_t k = llama_layer_cache_bytes(m, 0);
     return m->caches.address + layer * (k + llama_layer_cache_bytes(m, 1)) + (which ? k : 0)
            + sequence * llama_cache_bytes(m, which);
 }
 
-static inline uint64_t llama_cache_factors(const llama *m, uint32_t layer, uint32_t which,
-                                           uint32_t sequence) {
+static inline uint64_t llama_factors_address(const llama *m, uint32_t layer, uint32_t which,
+                                             uint32_t sequence) {
     if (m->options.kv_type != PTXK_Q8_0) return 0;
-    return llama_cache(m, layer, which, 0) + llama_layer_values(m, which)
+    return llama_cache_address(m, layer, which, 0) + llama_layer_value_bytes(m, which)
            + sequence * llama_cache_bytes(m, which) / 16;
 }
 
-/* A part of memory; while that is not allocated, this counts. */
-static inline ptxcu_buffer llama_part(ptxcu_buffer memory, uint64_t *used, uint64_t count, uint64_t bytes) {
+/* Takes the next part of memory. Before that is allocated, this only counts the bytes in *used. */
+static inline ptxcu_buffer llama_take_memory(ptxcu_buffer memory, uint64_t *used, uint64_t count,
+                                             uint64_t bytes) {
     ptxcu_buffer b;
     b.address = memory.address + *used;
     b.bytes = (size_t)(count * bytes);
@@ -473,77 +477,79 @@ static inline ptxcu_buffer llama_part(ptxcu_buffer memory, uint64_t *used, uint6
     return b;
 }
 
-/* The parts of a list's memory, for rows_room rows. Rows of a pass have no logits and no choice. */
-static inline void llama_share_out_list(const llama *m, llama_list *l) {
+/* Divides a list's memory into its buffers, for row_capacity rows. A pass has no logits and no chosen
+   tokens. */
+static inline void llama_lay_out_list(const llama *m, llama_list *l) {
     const llama_config *c = &m->config;
-    uint64_t rows = l->rows_room, *used = &l->memory_used, heads = c->latent ? rows * c->heads : 0;
+    uint64_t rows = l->row_capacity, *used = &l->memory_used, heads = c->latent ? rows * c->heads : 0;
     uint64_t ffn = c->experts ? (uint64_t)c->chosen * c->expert_ffn : c->ffn;
     uint32_t i;
     int choose = l != &m->pass;
-    uint64_t wide = c->kind->qk_norm == LLAMA_QK_ROWS ? c->heads * c->head_dim : 0, part = wide;
+    uint64_t qk_row = c->architecture->qk_norm == LLAMA_QK_ROWS ? c->heads * c->head_dim : 0,
+             rank_row = qk_row;
     if (c->shared_ffn > ffn) ffn = c->shared_ffn;
     if (c->dense_layers && c->ffn > ffn) ffn = c->ffn;
-    if (choose && m->head.rows > part) part = m->head.rows;
-    if (llama_ranks(m) == 1) part = wide = 0;
+    if (choose && m->head.rows > rank_row) rank_row = m->head.rows;
+    if (llama_ranks(m) == 1) rank_row = qk_row = 0;
     *used = 0;
-#define LLAMA_PART(name, count, bytes) l->name = llama_part(l->memory, used, count, bytes)
-    LLAMA_PART(x, rows * c->hidden, 4);
-    LLAMA_PART(h, rows * c->hidden, 4);
-    LLAMA_PART(q, rows * c->heads * c->head_dim, 4);
-    LLAMA_PART(k, rows * c->kv_heads * llama_cache_dim(m, 0), 4);
-    LLAMA_PART(v, rows * c->kv_heads * llama_cache_dim(m, 1), 4);
-    LLAMA_PART(attention, rows * c->heads * c->value_dim, 4);
-    LLAMA_PART(q_latent, rows * c->q_latent, 4);
-    LLAMA_PART(absorbed, heads * c->latent, 4);
-    LLAMA_PART(seen, heads * c->latent, 4);
-    LLAMA_PART(values, heads * c->value_dim, 4);
-    LLAMA_PART(heads_rows, heads, 4);
-    LLAMA_PART(heads_offsets, heads ? c->heads + 1 : 0, 4);
-    LLAMA_PART(heads_address, heads ? 1 : 0, 8);
-    LLAMA_PART(gate, rows * ffn, 4);
-    LLAMA_PART(up, rows * ffn, 4);
+#define LLAMA_TAKE(name, count, bytes) l->name = llama_take_memory(l->memory, used, count, bytes)
+    LLAMA_TAKE(x, rows * c->hidden, 4);
+    LLAMA_TAKE(h, rows * c->hidden, 4);
+    LLAMA_TAKE(q, rows * c->heads * c->head_dim, 4);
+    LLAMA_TAKE(k, rows * c->kv_heads * llama_cache_dim(m, 0), 4);
+    LLAMA_TAKE(v, rows * c->kv_heads * llama_cache_dim(m, 1), 4);
+    LLAMA_TAKE(attention, rows * c->heads * c->value_dim, 4);
+    LLAMA_TAKE(q_latent, rows * c->q_latent, 4);
+    LLAMA_TAKE(q_absorbed, heads * c->latent, 4);
+    LLAMA_TAKE(latent_output, heads * c->latent, 4);
+    LLAMA_TAKE(values, heads * c->value_dim, 4);
+    LLAMA_TAKE(heads_rows, heads, 4);
+    LLAMA_TAKE(heads_offsets, heads ? c->heads + 1 : 0, 4);
+    LLAMA_TAKE(heads_address, heads ? 1 : 0, 8);
+    LLAMA_TAKE(gate, rows * ffn, 4);
+    LLAMA_TAKE(up, rows * ffn, 4);
     for (i = 0; i < 2; i++) {
         uint64_t experts = i ? c->shared_ffn != 0 : c->experts, chosen = i ? experts : c->chosen;
-        LLAMA_PART(expert[i].scores, rows * experts, 4);
-        LLAMA_PART(expert[i].choices, rows * chosen, 4);
-        LLAMA_PART(expert[i].weights, rows * chosen, 4);
-        LLAMA_PART(expert[i].offsets, experts ? experts + 1 : 0, 4);
-        LLAMA_PART(expert[i].rows, rows * chosen, 4);
-        LLAMA_PART(expert[i].places, rows * chosen, 4);
-        LLAMA_PART(expert[i].y, rows * chosen * c->hidden, 4);
+        LLAMA_TAKE(expert[i].scores, rows * experts, 4);
+        LLAMA_TAKE(expert[i].choices, rows * chosen, 4);
+        LLAMA_TAKE(expert[i].weights, rows * chosen, 4);
+        LLAMA_TAKE(expert[i].offsets, experts ? experts + 1 : 0, 4);
+        LLAMA_TAKE(expert[i].rows, rows * chosen, 4);
+        LLAMA_TAKE(expert[i].places, rows * chosen, 4);
+        LLAMA_TAKE(expert[i].y, rows * chosen * c->hidden, 4);
     }
-    LLAMA_PART(tokens, rows, 4);
-    LLAMA_PART(positions, rows, 4);
-    LLAMA_PART(sequences, rows, 4);
-    LLAMA_PART(places, rows, 4);
-    LLAMA_PART(lengths, 2ull * m->options.batch, 4);
-    LLAMA_PART(prior, l == &m->step && rows > 1 ? rows * c->heads * c->head_dim : 0, 4);
-    LLAMA_PART(prior_lse, l == &m->step ? rows * c->heads : 0, 4);
-    LLAMA_PART(chosen, choose ? rows : 0, 4);
-    LLAMA_PART(logits, choose ? rows * c->vocab : 0, 4);
-    LLAMA_PART(part, rows * part, 4);
-    LLAMA_PART(gathered, llama_ranks(m) * rows * part, 4);
-    LLAMA_PART(whole, llama_ranks(m) * rows * wide, 4);
-    LLAMA_PART(q_rounded, choose ? 0 : rows * c->heads * c->head_dim, 2);
-    LLAMA_PART(q_address, choose ? 0 : 1, 8);
+    LLAMA_TAKE(tokens, rows, 4);
+    LLAMA_TAKE(positions, rows, 4);
+    LLAMA_TAKE(sequences, rows, 4);
+    LLAMA_TAKE(cache_positions, rows, 4);
+    LLAMA_TAKE(lengths, 2ull * m->options.batch, 4);
+    LLAMA_TAKE(prior, l == &m->step && rows > 1 ? rows * c->heads * c->head_dim : 0, 4);
+    LLAMA_TAKE(prior_lse, l == &m->step ? rows * c->heads : 0, 4);
+    LLAMA_TAKE(chosen, choose ? rows : 0, 4);
+    LLAMA_TAKE(logits, choose ? rows * c->vocab : 0, 4);
+    LLAMA_TAKE(rank_part, rows * rank_row, 4);
+    LLAMA_TAKE(gathered, llama_ranks(m) * rows * rank_row, 4);
+    LLAMA_TAKE(whole_rows, llama_ranks(m) * rows * qk_row, 4);
+    LLAMA_TAKE(q_rounded, choose ? 0 : rows * c->heads * c->head_dim, 2);
+    LLAMA_TAKE(q_address, choose ? 0 : 1, 8);
 }
 
-static inline void llama_share_out(llama *m) {
+static inline void llama_lay_out_memory(llama *m) {
     const llama_config *c = &m->config;
     uint64_t batch = m->options.batch, *used = &m->memory_used;
     *used = 0;
-    m->prompts = llama_part(m->memory, used, batch * m->options.max_seq, 4);
-    m->prompt_lengths = llama_part(m->memory, used, batch, 4);
-    m->ones = llama_part(m->memory, used, batch, 4);
-    m->cache_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
-    m->own_table = llama_part(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
-    m->masks = llama_part(m->memory, used, batch, 4);
-    m->branches = llama_part(m->memory, used, batch * LLAMA_DRAFTS, 4);
-    m->frequencies = llama_part(m->memory, used, c->rope_dims, 8);
-    m->block_table = llama_part(m->memory, used, batch * llama_pages(m), 4);
+    m->prompts = llama_take_memory(m->memory, used, batch * m->options.max_seq, 4);
+    m->prompt_lengths = llama_take_memory(m->memory, used, batch, 4);
+    m->ones = llama_take_memory(m->memory, used, batch, 4);
+    m->cache_table = llama_take_memory(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
+    m->unshared_table = llama_take_memory(m->memory, used, llama_cache_lists(m) * batch * c->layers, 8);
+    m->masks = llama_take_memory(m->memory, used, batch, 4);
+    m->branches = llama_take_memory(m->memory, used, batch * LLAMA_DRAFTS, 4);
+    m->frequencies = llama_take_memory(m->memory, used, c->rope_dims, 8);
+    m->block_table = llama_take_memory(m->memory, used, batch * llama_pages(m), 4);
 }
 
-/* The factors that divide frequencies, to be freed; NULL: none, or *bad. */
+/* Reads the factors that divide frequencies, to be freed; NULL: there are none, or no memory (*bad). */
 static inline float *llama_rope_factors(const llama *m, FILE *file, int *bad, gguf_error *why) {
     const llama_config *c = &m->config;
     int is_long = c->original_context && m->options.max_seq > c->original_context;
@@ -576,10 +582,10 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
     for (i = 0; !bad && i < entries; i++) {
         uint32_t sequence = (uint32_t)(i % m->options.batch), row = (uint32_t)(i / m->options.batch);
         uint32_t list = row % lists, layer = row / lists;
-        table[i] = list < 2 ? llama_cache(m, layer, list, sequence)
-                            : llama_cache_factors(m, layer, list - 2, sequence);
+        table[i] = list < 2 ? llama_cache_address(m, layer, list, sequence)
+                            : llama_factors_address(m, layer, list - 2, sequence);
     }
-    for (i = 0; !bad && i < pages; i++) /* sequences take turns, as if their pages came when needed */
+    for (i = 0; !bad && i < pages; i++) /* pages of sequences alternate, as if allocated when needed */
         block[i] = (uint32_t)(i % llama_pages(m) * m->options.batch + i / llama_pages(m));
     for (i = 0; !bad && i < pairs; i++) {
         double by = factor ? (double)factor[i] : 1;
@@ -608,9 +614,9 @@ static inline void llama_module_desc(ptx_module_desc *desc, const ptxcu_device *
     desc->dependent_launch = device->dependent_launch;
 }
 
-/* Caps logits: z = cap tanh(z / cap), a thread for each. Arguments: their address; u32 how many in a row, f32
-   cap. A row of blocks for each row of logits. */
-static inline ptx_module *llama_cap(const ptxcu_device *device) {
+/* A kernel that caps logits: z = cap tanh(z / cap), one thread each. Arguments: their address; u32 logits of
+   a row, f32 cap. Grid: x along a row, y rows. */
+static inline ptx_module *llama_build_cap_kernel(const ptxcu_device *device) {
     ptx_module_desc desc;
     ptx_module *m;
     ptx_kernel *k;
@@ -643,10 +649,10 @@ static inline ptx_module *llama_cap(const ptxcu_device *device) {
     return m;
 }
 
-/* Puts parts of rows side by side, or takes one: y[row, part * n + i] = x[part, row, i], a thread for each.
-   Arguments: addresses of x and y; u32 n, and how many elements a row of y has; from row to row of x, and of
-   y; u64 from part to part of x. Blocks: n, rows, parts. */
-static inline ptx_module *llama_spread(const ptxcu_device *device) {
+/* A kernel that joins parts of rows, or copies one: y[row, part * n + i] = x[part, row, i], one thread each.
+   Arguments: addresses of x and y; u32 n, elements of a row of y; u32 row strides of x and y; u64 stride from
+   part to part of x. Grid: x along n, y rows, z parts. */
+static inline ptx_module *llama_build_join_kernel(const ptxcu_device *device) {
     ptx_module_desc desc;
     ptx_module *m;
     ptx_kernel *k;
@@ -654,7 +660,7 @@ static inline ptx_module *llama_spread(const ptxcu_device *device) {
     llama_module_desc(&desc, device);
     m = ptx_module_new(&desc);
     k = ptx_entry(m, "spread");
-    args = ptx_param_bytes(k, "args", LLAMA_SPREAD_WORDS * 8, 8);
+    args = ptx_param_bytes(k, "args", LLAMA_JOIN_WORDS * 8, 8);
     n = ptx_ld(k, PTX_U32, ptx_at(args, 16));
     at = ptx_ctaid_x(k);
     z = ptx_ntid_x(k);
@@ -691,15 +697,16 @@ static inline ptx_module *llama_spread(const ptxcu_device *device) {
     return m;
 }
 
-/* Advances: one thread a sequence. */
+/* A kernel that advances sequences, one thread each. Arguments: addresses of tokens, chosen, positions,
+   lengths, prompts and prompt_lengths; max_seq, m->shared. */
 
-/* addresses of: tokens, chosen, positions, lengths, prompts, prompt_lengths; then max_seq, m->shared */
+/* The i-th of these addresses. */
 static inline ptx_val llama_pointer(ptx_kernel *k, ptx_val args, unsigned i) {
     ptx_val p = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)i * 8));
     return ptx_ptr(p, PTX_GLOBAL);
 }
 
-static inline ptx_module *llama_advance(const ptxcu_device *device) {
+static inline ptx_module *llama_build_advance_kernel(const ptxcu_device *device) {
     ptx_module_desc desc;
     ptx_module *m;
     ptx_kernel *k;
@@ -709,7 +716,7 @@ static inline ptx_module *llama_advance(const ptxcu_device *device) {
     k = ptx_entry(m, "advance");
     args = ptx_param_bytes(k, "args", LLAMA_ADVANCE_WORDS * 8, 8);
     b = ptx_tid_x(k);
-    /* the next position, and whether the prompt reaches there */
+    /* the next position, and whether it lies in the prompt */
     at = llama_pointer(k, args, 2);
     at = ptx_ptr_add(k, at, b, 4);
     next = ptx_ld(k, PTX_U32, ptx_at(at, 0));
@@ -746,32 +753,32 @@ static inline ptx_module *llama_advance(const ptxcu_device *device) {
 
 /* -- the list of launches -- */
 
-static inline int llama_planned(const llama *m, ptx_code code, gguf_error *why) {
+static inline int llama_check_plan(const llama *m, ptx_code code, gguf_error *why) {
     return code == PTX_E_NONE ? 0 : gguf_fail(why, GGUF_NOWHERE, "%s", m->message.text);
 }
 
-/* The workspace of the launch m->plan. All launches of a list share one: their counters, which each launch
-   leaves 0, end where what lies behind them begins. */
+/* The workspace of a launch of m->plan. All launches of a list share one allocation. In it, the bytes that
+   must be 0, which each launch leaves 0, end at the same address for all launches; the other bytes follow. */
 static inline uint64_t llama_workspace(const llama *m, const llama_list *l) {
     return l->workspace.address + l->counters_bytes - ((m->plan.zero_bytes + 255) & ~255ull);
 }
 
-/* A new one, of m->plan. Returns its arguments, all zero, or NULL. */
+/* Appends a launch of m->plan. Returns its arguments, all zero, or NULL. */
 static inline void *llama_add(llama *m, llama_list *l, ptxcu_program *program, gguf_error *why) {
     llama_launch *one;
     uint64_t counters = (m->plan.zero_bytes + 255) & ~255ull, others = m->plan.workspace_bytes;
     others -= m->plan.zero_bytes;
     if (counters > l->counters_bytes) l->counters_bytes = counters;
     if (others > l->workspace_bytes) l->workspace_bytes = others;
-    if (l->count == l->room) {
-        uint32_t room = l->room ? 2 * l->room : 64;
-        void *more = realloc(l->launch, room * sizeof *l->launch);
+    if (l->count == l->capacity) {
+        uint32_t capacity = l->capacity ? 2 * l->capacity : 64;
+        void *more = realloc(l->launch, capacity * sizeof *l->launch);
         if (!more) {
             gguf_fail(why, GGUF_NOWHERE, "no memory");
             return NULL;
         }
         l->launch = (llama_launch *)more;
-        l->room = room;
+        l->capacity = capacity;
     }
     one = &l->launch[l->count++];
     memset(one, 0, sizeof *one);
@@ -780,22 +787,22 @@ static inline void *llama_add(llama *m, llama_list *l, ptxcu_program *program, g
     return &one->args;
 }
 
-/* One of an operation by its name, whose planning has left a code, m->plan and m->message. */
+/* Appends a launch of the operation `name`. `code`, m->plan and m->message are the results of planning it. */
 static inline void *llama_add_operation(llama *m, llama_list *l, const char *name, const void *desc,
                                         ptx_code code, gguf_error *why) {
     ptxcu_program *program;
-    if (llama_planned(m, code, why)
+    if (llama_check_plan(m, code, why)
         || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find(name), desc, &program), why))
         return NULL;
     return llama_add(m, l, program, why);
 }
 
-/* The launch that a description and a shape ask for: its arguments, to be filled in, or NULL. */
+/* Plans an operation and appends its launch. Returns its arguments, to be filled in, or NULL. */
 #define LLAMA_ADD(name, desc, shape)                                                                         \
     (ptxk_##name##_args *)llama_add_operation(                                                               \
         m, l, #name, &(desc), ptxk_##name##_plan(&(desc), &(shape), &m->plan, &m->message), why)
 
-/* Sums over all ranks, in place. */
+/* Appends a sum over all ranks, in place. */
 static inline int llama_add_sum(llama *m, llama_list *l, uint64_t at, uint64_t count, gguf_error *why) {
     llama_launch *one;
     if (llama_ranks(m) == 1) return 0;
@@ -807,10 +814,10 @@ static inline int llama_add_sum(llama *m, llama_list *l, uint64_t at, uint64_t c
     return 0;
 }
 
-/* y[row, part * n + i] = x[part, row, i], see llama_spread: `total` in a row of y. */
-static inline int llama_add_spread(llama *m, llama_list *l, uint32_t n, uint32_t parts, uint64_t x,
-                                   uint32_t x_row, uint64_t x_part, uint64_t y, uint32_t total,
-                                   gguf_error *why) {
+/* y[row, part * n + i] = x[part, row, i], see llama_build_join_kernel; a row of y has `total` elements. */
+static inline int llama_add_join(llama *m, llama_list *l, uint32_t n, uint32_t parts, uint64_t x,
+                                 uint32_t x_row, uint64_t x_part, uint64_t y, uint32_t total,
+                                 gguf_error *why) {
     enum { THREADS = 256 };
     ptx_launch *one = &m->plan.launch[0];
     uint64_t *a;
@@ -821,8 +828,8 @@ static inline int llama_add_spread(llama *m, llama_list *l, uint32_t n, uint32_t
     one->grid[2] = parts;
     one->block[0] = THREADS;
     one->block[1] = one->block[2] = 1;
-    m->plan.args_bytes = LLAMA_SPREAD_WORDS * sizeof *a;
-    a = (uint64_t *)llama_add(m, l, m->spread, why);
+    m->plan.args_bytes = LLAMA_JOIN_WORDS * sizeof *a;
+    a = (uint64_t *)llama_add(m, l, m->join, why);
     if (!a) return 1;
     a[0] = x;
     a[1] = y;
@@ -832,7 +839,7 @@ static inline int llama_add_spread(llama *m, llama_list *l, uint32_t n, uint32_t
     return 0;
 }
 
-/* to[row, rank * n + i] = from[row, i] of each rank, `total` in a row. */
+/* to[row, rank * n + i] = from[row, i] of each rank; a row of `to` has `total` elements. */
 static inline int llama_add_gather(llama *m, llama_list *l, uint64_t from, uint32_t n, uint64_t to,
                                    uint32_t total, gguf_error *why) {
     uint32_t ranks = llama_ranks(m);
@@ -845,10 +852,10 @@ static inline int llama_add_gather(llama *m, llama_list *l, uint64_t from, uint3
     one->args.ranks.to = direct ? to : l->gathered.address;
     one->args.ranks.count = (uint64_t)l->rows * n;
     return !direct
-           && llama_add_spread(m, l, n, ranks, l->gathered.address, n, (uint64_t)l->rows * n, to, total, why);
+           && llama_add_join(m, l, n, ranks, l->gathered.address, n, (uint64_t)l->rows * n, to, total, why);
 }
 
-/* What the norms of x take: see models.h. */
+/* eps of the norms of x, which device memory holds divided by residual_scale: see models.h. */
 static inline float llama_stream_eps(const llama *m) {
     return (float)(m->config.eps / (m->config.residual_scale * m->config.residual_scale));
 }
@@ -861,8 +868,8 @@ typedef struct llama_product {
 
 static inline int llama_has_bias(const llama_product *p) { return p->bias && p->bias->from; }
 
-/* Whether one launch can make these: all with a bias, or none. */
-static inline int llama_together(const llama_product *p, uint32_t count) {
+/* Whether one launch can compute these products: all must have a bias, or none. */
+static inline int llama_fits_one_launch(const llama_product *p, uint32_t count) {
     uint32_t i;
     for (i = 1; i < count; i++)
         if (llama_has_bias(&p[i]) != llama_has_bias(p)) return 0;
@@ -870,17 +877,17 @@ static inline int llama_together(const llama_product *p, uint32_t count) {
 }
 
 /* Whether a gated pair is worth one launch: tiles of two formats have at most 32 columns. */
-static inline int llama_pairs(const llama_tensor *gate, const llama_tensor *up, uint32_t columns) {
+static inline int llama_fuses_gated_pair(const llama_tensor *gate, const llama_tensor *up, uint32_t columns) {
     return gate->from->format == up->from->format || columns <= 32;
 }
 
-/* What a product reads: x, or where gamma is not 0 the RMS norm of x with those weights. */
+/* The input of a product: x, or, if gamma is not 0, the RMS norm of x with these weights. */
 typedef struct llama_input {
     uint64_t x, gamma;
 } llama_input;
 
-/* One to three products with one x; plus residual where that is not 0. gate: 0, or PTXK_GEMM_SWIGLU, _GEGLU:
-   y = silu(first x) (second x), gelu(first x) (second x). The weights are read once for all rows. */
+/* One to three products with the same x; residual is added unless it is 0. gate: 0, or PTXK_GEMM_SWIGLU,
+   _GEGLU or _CLAMPED for a gated pair. The weights are read once for all rows. */
 static inline int llama_add_products(llama *m, llama_list *l, const llama_product *p, uint32_t count,
                                      uint32_t gate, llama_input in, uint64_t residual, gguf_error *why) {
     const ptxcu_device *device = ptxcu_device_info(m->cu);
@@ -906,7 +913,7 @@ static inline int llama_add_products(llama *m, llama_list *l, const llama_produc
     shape.target = device->target;
     a = LLAMA_ADD(gemm, desc, shape);
     if (!a) {
-        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* its columns, mostly */
+        if (why->offset == GGUF_NOWHERE) why->offset = p[0].w->from->offset; /* mostly its columns */
         return 1;
     }
     for (i = 0; i < count; i++) {
@@ -957,7 +964,7 @@ static inline int llama_add_embedding(llama *m, llama_list *l, gguf_error *why) 
     return 0;
 }
 
-/* y = norm(x), or y += norm(x), for `rows` rows of n elements. beta: or a tensor that is missing. */
+/* y = norm(x), or if `adds` y += norm(x), for `rows` rows of n elements. beta may be NULL, or missing. */
 static inline int llama_add_norm(llama *m, llama_list *l, uint32_t kind, uint32_t n, uint32_t rows,
                                  uint64_t x, const llama_tensor *gamma, const llama_tensor *beta, float eps,
                                  int adds, uint64_t y, gguf_error *why) {
@@ -980,47 +987,48 @@ static inline int llama_add_norm(llama *m, llama_list *l, uint32_t kind, uint32_
     return 0;
 }
 
-/* A norm of x before products: left to them where it is an RMS norm, else a launch of its own. */
+/* A norm of x before products, which read *in. RMS norms are left to the products, except with PARALLEL. */
 static inline int llama_add_norm_before(llama *m, llama_list *l, const llama_tensor *gamma,
                                         const llama_tensor *beta, llama_input *in, gguf_error *why) {
-    const llama_architecture *a = m->config.kind;
+    const llama_architecture *a = m->config.architecture;
     in->x = l->x.address;
     in->gamma = gamma->from ? gamma->address : 0;
-    if (!gamma->from || (a->norm == LLAMA_RMS && a->places != LLAMA_PARALLEL)) return 0;
+    if (!gamma->from || (a->norm == LLAMA_RMS && a->norm_places != LLAMA_PARALLEL)) return 0;
     in->x = l->h.address;
     in->gamma = 0;
     return llama_add_norm(m, l, a->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER, m->config.hidden,
                           l->rows, l->x.address, gamma, beta, llama_stream_eps(m), 0, in->x, why);
 }
 
-/* x += W in, or where the model has norms behind products x += norm(W in). Of several ranks the first one
-   takes x. Where the two halves of a layer read the same x (PARALLEL), there is one sum, behind the
-   second. */
+/* x += W in, or, if the model has norms after products, x += norm(W in). Of several ranks only rank 0 adds x.
+   If both halves of a layer read the same x (PARALLEL), the ranks are summed once, after the second half. */
 static inline int llama_add_to_stream(llama *m, llama_list *l, const llama_tensor *w,
                                       const llama_tensor *bias, const llama_tensor *gamma, llama_input in,
                                       int half, gguf_error *why) {
     uint64_t x = l->x.address, h = l->h.address, count = (uint64_t)l->rows * m->config.hidden;
-    int together = m->config.kind->places == LLAMA_PARALLEL;
+    int is_parallel = m->config.architecture->norm_places == LLAMA_PARALLEL;
     if (!gamma->from)
-        return llama_add_product(m, l, w, bias, in, llama_rank(m) == 0 || (together && half) ? x : 0, x, why)
-               || (!(together && !half) && llama_add_sum(m, l, x, count, why));
+        return llama_add_product(m, l, w, bias, in, llama_rank(m) == 0 || (is_parallel && half) ? x : 0, x,
+                                 why)
+               || (!(is_parallel && !half) && llama_add_sum(m, l, x, count, why));
     return llama_add_product(m, l, w, bias, in, 0, h, why) || llama_add_sum(m, l, h, count, why)
-           || llama_add_norm(m, l, m->config.kind->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER,
+           || llama_add_norm(m, l,
+                             m->config.architecture->norm == LLAMA_RMS ? PTXK_NORM_RMS : PTXK_NORM_LAYER,
                              m->config.hidden, l->rows, h, gamma, NULL, (float)m->config.eps, 1, x, why);
 }
 
-/* q or k at x by its norm, of each head or of the whole row, where the model has such */
+/* Normalises q or k at x, each head or the whole row, if the model has such a norm. */
 static inline int llama_add_qk_norm(llama *m, llama_list *l, const llama_tensor *gamma, uint64_t x,
                                     uint32_t heads, gguf_error *why) {
-    int rows = m->config.kind->qk_norm == LLAMA_QK_ROWS;
+    int rows = m->config.architecture->qk_norm == LLAMA_QK_ROWS;
     uint32_t parts = rows ? 1 : heads, n = m->config.head_dim * heads;
     if (!gamma->from) return 0;
-    if (rows && llama_ranks(m) > 1) { /* the whole row is in all ranks together */
-        uint64_t row = l->whole.address;
+    if (rows && llama_ranks(m) > 1) { /* each rank has a part of the row */
+        uint64_t row = l->whole_rows.address;
         return llama_add_gather(m, l, x, n, row, gamma->columns, why)
                || llama_add_norm(m, l, PTXK_NORM_RMS, gamma->columns, l->rows, row, gamma, NULL,
                                  (float)m->config.eps, 0, row, why)
-               || llama_add_spread(m, l, n, 1, row + 4ull * n * llama_rank(m), gamma->columns, 0, x, n, why);
+               || llama_add_join(m, l, n, 1, row + 4ull * n * llama_rank(m), gamma->columns, 0, x, n, why);
     }
     return llama_add_norm(m, l, PTXK_NORM_RMS, m->config.head_dim * heads / parts, l->rows * parts, x, gamma,
                           NULL, (float)m->config.eps, 0, x, why);
@@ -1048,7 +1056,7 @@ static inline int llama_add_rope(llama *m, llama_list *l, uint32_t layer, uint64
     return 0;
 }
 
-/* Positions that a layer's attention sees; 0: all there may be. */
+/* The window of a layer; 0: none, or one of max_seq and more. */
 static inline uint32_t llama_window(const llama *m, uint32_t layer) {
     uint32_t window = llama_layer_window(&m->config, layer);
     return window < m->options.max_seq ? window : 0;
@@ -1058,21 +1066,23 @@ static inline float llama_score_scale(const llama *m, uint32_t layer) {
     return (float)(llama_is_local(&m->config, layer) ? m->config.local_score_scale : m->config.score_scale);
 }
 
-/* What kernels take as the caches K (which 0) or V (1) of a layer: a table of addresses, or a pool. */
-static inline uint64_t llama_caches(const llama *m, uint32_t layer, uint32_t which) {
-    if (m->options.page_size) return llama_cache(m, layer, which, 0);
+/* The caches K (which 0) or V (1) of a layer as an argument of kernels: a table of addresses, or a pool. */
+static inline uint64_t llama_caches_argument(const llama *m, uint32_t layer, uint32_t which) {
+    if (m->options.page_size) return llama_cache_address(m, layer, which, 0);
     return m->cache_table.address
            + ((uint64_t)llama_cache_lists(m) * layer + which) * m->options.batch * 8;
 }
 
-/* The same for their factors; e4m3: none, which are 1. */
-static inline uint64_t llama_factors(const llama *m, uint32_t layer, uint32_t which) {
+/* The same for their factors; 0: no factors (e4m3: all 1). */
+static inline uint64_t llama_factors_argument(const llama *m, uint32_t layer, uint32_t which) {
     if (m->options.kv_type != PTXK_Q8_0) return 0;
-    return m->options.page_size ? llama_cache_factors(m, layer, which, 0) : llama_caches(m, layer, 2 + which);
+    return m->options.page_size ? llama_factors_address(m, layer, which, 0)
+                                : llama_caches_argument(m, layer, 2 + which);
 }
 
-/* k and v into the layer's caches; of latents that of k (which 0) or of v (1) */
-static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint32_t which, gguf_error *why) {
+/* Writes k and v into the layer's caches; with latents only k (which 0) or v (1). */
+static inline int llama_add_cache_write(llama *m, llama_list *l, uint32_t layer, uint32_t which,
+                                        gguf_error *why) {
     const llama_config *c = &m->config;
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
@@ -1088,11 +1098,11 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint
     if (!a) return 1;
     a->k = which ? l->v.address : l->k.address;
     a->v = l->v.address;
-    a->k_caches = llama_caches(m, layer, which);
-    a->v_caches = llama_caches(m, layer, 1);
-    a->k_factors = llama_factors(m, layer, which);
-    a->v_factors = llama_factors(m, layer, 1);
-    a->positions = l == &m->draft && m->is_tree ? l->places.address : l->positions.address;
+    a->k_caches = llama_caches_argument(m, layer, which);
+    a->v_caches = llama_caches_argument(m, layer, 1);
+    a->k_factors = llama_factors_argument(m, layer, which);
+    a->v_factors = llama_factors_argument(m, layer, 1);
+    a->positions = l == &m->draft && m->is_tree ? l->cache_positions.address : l->positions.address;
     a->sequences = l == &m->step ? 0 : l->sequences.address;
     a->sequence_step = 1;
     a->tokens = l->rows;
@@ -1109,14 +1119,16 @@ static inline int llama_add_append(llama *m, llama_list *l, uint32_t layer, uint
     return 0;
 }
 
-/* Attention of the same number of tokens of each sequence, the last in its cache. What all sequences begin
-   with is read by a launch of its own, once: to it they are the queries of one sequence. first 1: that. */
-static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer, int first, gguf_error *why) {
+/* Attention of the newest tokens, of each sequence the same number. A shared prefix is read once, by its own
+   launch (is_prefix 1), to which the sequences are queries of one sequence. is_suffix: the other launch, for
+   what follows a shared prefix. */
+static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer, int is_prefix,
+                                        gguf_error *why) {
     const llama_config *c = &m->config;
     const llama_tensor *sinks = llama_layer_tensor(m, layer, LLAMA_SINKS);
-    int shares = m->shared && l == &m->step && !llama_window(m, layer), own = shares && !first;
+    int shares = m->shared && l == &m->step && !llama_window(m, layer), is_suffix = shares && !is_prefix;
     int branches = l == &m->draft && m->is_tree;
-    uint64_t behind = own ? m->own_table.address - m->cache_table.address : 0;
+    uint64_t table_offset = is_suffix ? m->unshared_table.address - m->cache_table.address : 0;
     ptxk_flash_decode_desc desc = {0};
     ptxk_flash_decode_shape shape = {0};
     ptxk_flash_decode_args *a;
@@ -1125,35 +1137,35 @@ static inline int llama_add_decode_part(llama *m, llama_list *l, uint32_t layer,
     desc.head_dim = c->head_dim;
     desc.kv_type = m->options.kv_type;
     desc.q_type = desc.out_type = PTX_F32;
-    desc.queries = first ? m->options.batch : l->rows / m->options.batch;
+    desc.queries = is_prefix ? m->options.batch : l->rows / m->options.batch;
     desc.scale = llama_score_scale(m, layer);
     desc.window = llama_window(m, layer);
     desc.soft_cap = (float)c->attention_cap;
     desc.page_size = m->options.page_size;
-    desc.flags = (uint32_t)(first          ? PTXK_FLASH_TREE | PTXK_FLASH_LSE
+    desc.flags = (uint32_t)(is_prefix     ? PTXK_FLASH_TREE | PTXK_FLASH_LSE
                             : sinks->from ? PTXK_FLASH_SINK
                                           : 0)
-                 | (uint32_t)(own ? PTXK_FLASH_PRIOR : 0) | (uint32_t)(branches ? PTXK_FLASH_TREE : 0);
-    shape.batch = first ? 1 : m->options.batch;
+                 | (uint32_t)(is_suffix ? PTXK_FLASH_PRIOR : 0) | (uint32_t)(branches ? PTXK_FLASH_TREE : 0);
+    shape.batch = is_prefix ? 1 : m->options.batch;
     shape.max_seq = m->options.max_seq;
-    shape.max_len = first ? m->shared : own ? m->options.max_seq - m->shared : m->options.max_seq;
+    shape.max_len = is_prefix ? m->shared : is_suffix ? m->options.max_seq - m->shared : m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
     shape.cluster = ptxcu_device_info(m->cu)->max_cluster;
     shape.target = ptxcu_device_info(m->cu)->target;
     a = LLAMA_ADD(flash_decode, desc, shape);
     if (!a) return 1;
     a->q = l->q.address;
-    a->k_caches = llama_caches(m, layer, 0) + behind;
-    a->v_caches = llama_caches(m, layer, 1) + behind;
+    a->k_caches = llama_caches_argument(m, layer, 0) + table_offset;
+    a->v_caches = llama_caches_argument(m, layer, 1) + table_offset;
     if (m->options.kv_type == PTXK_Q8_0) {
-        a->k_factors = llama_factors(m, layer, 0) + behind;
-        a->v_factors = llama_factors(m, layer, 1) + behind;
+        a->k_factors = llama_factors_argument(m, layer, 0) + table_offset;
+        a->v_factors = llama_factors_argument(m, layer, 1) + table_offset;
     }
-    a->lengths = l->lengths.address + (own ? 4ull * m->options.batch : 0);
+    a->lengths = l->lengths.address + (is_suffix ? 4ull * m->options.batch : 0);
     a->sinks = sinks->address;
     a->tree = m->branches.address;
     a->out = l->attention.address;
-    if (first) {
+    if (is_prefix) {
         a->lengths = 0;
         a->length = m->shared;
         a->tree = m->masks.address;
@@ -1178,9 +1190,8 @@ static inline int llama_add_decode_attention(llama *m, llama_list *l, uint32_t l
            || llama_add_decode_part(m, l, layer, 0, why);
 }
 
-/* q in the type that prompts are computed in: as it would be scattered into a cache of one sequence, rows
-   first. */
-static inline int llama_add_rounding(llama *m, llama_list *l, gguf_error *why) {
+/* Converts q to the type of prompt attention: kv_scatter writes it as the cache of one sequence. */
+static inline int llama_add_q_conversion(llama *m, llama_list *l, gguf_error *why) {
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
     ptxk_kv_scatter_args *a;
@@ -1221,7 +1232,7 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
     desc.soft_cap = (float)c->attention_cap;
     desc.page_size = m->options.page_size;
     if (desc.type != PTX_F32) {
-        if (llama_add_rounding(m, l, why)) return 1;
+        if (llama_add_q_conversion(m, l, why)) return 1;
         q = l->q_rounded.address;
     }
     for (; spans--; span++) {
@@ -1234,10 +1245,10 @@ static inline int llama_add_prefill_attention(llama *m, llama_list *l, uint32_t 
         a = LLAMA_ADD(flash_prefill, desc, shape);
         if (!a) return 1;
         a->q = q + span->row * row * (desc.type == PTX_F32 ? 4 : 2);
-        a->k = llama_cache(m, layer, 0, m->options.page_size ? 0 : span->sequence);
-        a->v = llama_cache(m, layer, 1, m->options.page_size ? 0 : span->sequence);
-        a->k_factors = llama_cache_factors(m, layer, 0, m->options.page_size ? 0 : span->sequence);
-        a->v_factors = llama_cache_factors(m, layer, 1, m->options.page_size ? 0 : span->sequence);
+        a->k = llama_cache_address(m, layer, 0, m->options.page_size ? 0 : span->sequence);
+        a->v = llama_cache_address(m, layer, 1, m->options.page_size ? 0 : span->sequence);
+        a->k_factors = llama_factors_address(m, layer, 0, m->options.page_size ? 0 : span->sequence);
+        a->v_factors = llama_factors_address(m, layer, 1, m->options.page_size ? 0 : span->sequence);
         a->sinks = sinks->address;
         a->out = l->attention.address + 4 * span->row * row;
         a->q_head_stride = a->out_head_stride = c->head_dim;
@@ -1262,10 +1273,10 @@ static inline int llama_add_activation(llama *m, llama_list *l, uint32_t rows, u
     ptxk_activation_desc desc = {0};
     ptxk_activation_shape shape = {0};
     ptxk_activation_args *a;
-    desc.kind = m->config.kind->activation == LLAMA_SWIGLU    ? PTXK_SILU
-                : m->config.kind->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
-                                                              : PTXK_GELU;
-    desc.gated = m->config.kind->activation != LLAMA_GELU;
+    desc.kind = m->config.architecture->activation == LLAMA_SWIGLU    ? PTXK_SILU
+                : m->config.architecture->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
+                                                                      : PTXK_GELU;
+    desc.gated = m->config.architecture->activation != LLAMA_GELU;
     desc.x_type = desc.y_type = PTX_F32;
     shape.rows = rows;
     shape.n = n;
@@ -1278,7 +1289,7 @@ static inline int llama_add_activation(llama *m, llama_list *l, uint32_t rows, u
     return 0;
 }
 
-/* logits = cap tanh(logits / cap), where the model has such */
+/* logits = cap tanh(logits / cap), if the model has a cap */
 static inline int llama_add_cap(llama *m, llama_list *l, gguf_error *why) {
     enum { THREADS = 256 };
     ptx_launch *one = &m->plan.launch[0];
@@ -1301,17 +1312,18 @@ static inline int llama_add_cap(llama *m, llama_list *l, gguf_error *why) {
     return 0;
 }
 
-/* logits, and a token chosen from them, of each row of x */
+/* The logits of each row of x, and a token chosen from them. */
 static inline int llama_add_choice(llama *m, llama_list *l, gguf_error *why) {
-    uint64_t logits = l->logits.address, own = llama_ranks(m) > 1 ? l->part.address : logits;
+    uint64_t logits = l->logits.address, rank_logits = llama_ranks(m) > 1 ? l->rank_part.address : logits;
     ptxk_sample_desc desc = {0};
     ptxk_sample_shape shape = {0};
     ptxk_sample_args *a;
     llama_input in;
     if (llama_add_norm_before(m, l, &m->tensor[LLAMA_OUTPUT_NORM], &m->tensor[LLAMA_OUTPUT_NORM_BIAS], &in,
                               why)
-        || llama_add_product(m, l, &m->head, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, own, why)
-        || (own != logits && llama_add_gather(m, l, own, m->head.rows, logits, m->config.vocab, why))
+        || llama_add_product(m, l, &m->head, &m->tensor[LLAMA_OUTPUT_BIAS], in, 0, rank_logits, why)
+        || (rank_logits != logits
+            && llama_add_gather(m, l, rank_logits, m->head.rows, logits, m->config.vocab, why))
         || llama_add_cap(m, l, why))
         return 1;
     desc.type = PTX_F32;
@@ -1353,7 +1365,7 @@ static inline int llama_add_advance(llama *m, llama_list *l, gguf_error *why) {
     return 0;
 }
 
-/* q, k and v, in fewer launches where one can make all. */
+/* q, k and v, together where one operation can compute them. */
 static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
     llama_product p[3];
     uint32_t i;
@@ -1366,23 +1378,23 @@ static inline int llama_add_qkv(llama *m, llama_list *l, uint32_t n, llama_input
         p[0].w = llama_layer_tensor(m, n, LLAMA_Q_A);
         p[0].y = l->q_latent.address;
     }
-    if (llama_together(p, 3)) return llama_add_products(m, l, p, 3, 0, in, 0, why);
+    if (llama_fits_one_launch(p, 3)) return llama_add_products(m, l, p, 3, 0, in, 0, why);
     for (i = 0; i < 3; i++)
         if (llama_add_products(m, l, &p[i], 1, 0, in, 0, why)) return 1;
     return 0;
 }
 
-/* What joins gate and up in a product. */
+/* The flag of gemm for the model's gated activation. */
 static inline uint32_t llama_gate_flag(const llama *m) {
-    uint32_t activation = m->config.kind->activation;
+    uint32_t activation = m->config.architecture->activation;
     return activation == LLAMA_SWIGLU    ? PTXK_GEMM_SWIGLU
            : activation == LLAMA_CLAMPED ? PTXK_GEMM_CLAMPED
                                          : PTXK_GEMM_GEGLU;
 }
 
-/* gate = what the last product of a layer multiplies */
+/* gate = the input of a feed-forward's last product */
 static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
-    uint32_t activation = m->config.kind->activation;
+    uint32_t activation = m->config.architecture->activation;
     uint32_t gate = llama_gate_flag(m), i;
     enum llama_layer_name first = llama_is_mixture(&m->config, n) ? LLAMA_SHARED_GATE : LLAMA_GATE;
     llama_product p[2];
@@ -1396,7 +1408,7 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
         return llama_add_products(m, l, &p[1], 1, 0, in, 0, why)
                || llama_add_activation(m, l, l->rows, p[1].w->rows, why);
     }
-    if (llama_together(p, 2) && llama_pairs(p[0].w, p[1].w, l->rows))
+    if (llama_fits_one_launch(p, 2) && llama_fuses_gated_pair(p[0].w, p[1].w, l->rows))
         return llama_add_products(m, l, p, 2, gate, in, 0, why);
     return llama_add_products(m, l, &p[0], 1, 0, in, 0, why)
            || llama_add_products(m, l, &p[1], 1, 0, in, 0, why)
@@ -1405,7 +1417,7 @@ static inline int llama_add_gate_up(llama *m, llama_list *l, uint32_t n, llama_i
 
 /* -- experts -- */
 
-/* How experts are chosen; balance: 0, or where the layer has a bias for it. Without experts all is 0. */
+/* How experts are chosen. balance: address of a layer's bias for the choice, or 0. Without experts: all 0. */
 static inline ptxk_route_desc llama_route(const llama *m, uint64_t balance) {
     const llama_config *c = &m->config;
     ptxk_route_desc desc = {0};
@@ -1421,8 +1433,8 @@ static inline ptxk_route_desc llama_route(const llama *m, uint64_t balance) {
     return desc;
 }
 
-/* The choice for each row, by the product with `router`. bias, balance: NULL, or a tensor that may be
-   missing. shared: of one expert, whose weight is a sigmoid. */
+/* Chooses experts for each row; the scores are the product with `router`. bias, balance: NULL, or a tensor
+   that may be missing. shared 1: the one shared expert, whose weight is the sigmoid of its score. */
 static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *router,
                                   const llama_tensor *bias, const llama_tensor *balance, int shared,
                                   llama_input in, gguf_error *why) {
@@ -1448,12 +1460,11 @@ static inline int llama_add_route(llama *m, llama_list *l, const llama_tensor *r
     return 0;
 }
 
-/* One or two products in groups, by the experts' matrices w of a layer, each with its bias where there are
-   such: a row of y for each choice. x_count: rows of x, of which the choices name theirs; 0: a row for
-   each. */
-static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *const *w, const uint64_t *y,
-                                   uint32_t count, uint32_t gate, llama_input in, uint32_t x_count,
-                                   gguf_error *why) {
+/* One or two grouped products with the experts' matrices w of a layer, and their biases if there are any. y
+   has a row for each choice. x_count: rows of x, to which choices refer; 0: x has a row for each choice. */
+static inline int llama_add_grouped_products(llama *m, llama_list *l, const llama_tensor *const *w,
+                                             const uint64_t *y, uint32_t count, uint32_t gate, llama_input in,
+                                             uint32_t x_count, gguf_error *why) {
     const llama_config *c = &m->config;
     const llama_tensor *const bias[2] = {w[0] + LLAMA_GATE_EXPERTS_BIAS - LLAMA_GATE_EXPERTS,
                                          w[count - 1] + LLAMA_GATE_EXPERTS_BIAS - LLAMA_GATE_EXPERTS};
@@ -1468,7 +1479,7 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
     desc.flags = gate | PTXK_GEMM_GROUPED | (uint32_t)(in.gamma ? PTXK_GEMM_NORM | PTXK_GEMM_GAMMA : 0)
                  | (uint32_t)(bias[0]->from ? PTXK_GEMM_BIAS : 0);
     shape.m = l->rows * c->chosen;
-    desc.columns = ptxk_gemm_columns(2 * shape.m / c->experts); /* of an expert, mostly fewer */
+    desc.columns = ptxk_gemm_columns(2 * shape.m / c->experts); /* twice the mean of an expert's rows */
     if (desc.columns > 64) desc.columns = 64;
     shape.n = w[0]->rows;
     shape.k = w[0]->columns;
@@ -1500,7 +1511,8 @@ static inline int llama_add_groups(llama *m, llama_list *l, const llama_tensor *
     return 0;
 }
 
-/* x += the weighted sum of what the chosen experts, or the shared one, made of it. */
+/* x += the weighted sum of the outputs of the chosen experts, or of the shared one. Of several ranks only
+   rank 0 adds the old x. */
 static inline int llama_add_combine(llama *m, llama_list *l, int shared, gguf_error *why) {
     int adds = llama_rank(m) == 0 || (m->config.shared_ffn && !m->config.latent && !shared);
     ptxk_combine_desc desc = {0};
@@ -1522,40 +1534,39 @@ static inline int llama_add_combine(llama *m, llama_list *l, int shared, gguf_er
     return 0;
 }
 
-/* The mixture of a layer. x is added to when all products have read it. */
+/* The mixture of experts of a layer. x changes only after all products have read it. */
 static inline int llama_add_experts(llama *m, llama_list *l, uint32_t n, llama_input in, gguf_error *why) {
 #define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
     const llama_tensor *w[3];
     uint64_t y[3];
     uint32_t rows = l->rows * m->config.chosen;
-    llama_input between;
+    llama_input inner;
     w[0] = LLAMA_OF(GATE_EXPERTS);
     w[1] = LLAMA_OF(UP_EXPERTS);
     w[2] = LLAMA_OF(DOWN_EXPERTS);
     y[0] = l->gate.address;
     y[1] = l->up.address;
     y[2] = l->expert[0].y.address;
-    between.x = l->gate.address;
-    between.gamma = 0;
+    inner.x = l->gate.address;
+    inner.gamma = 0;
     if (llama_add_route(m, l, LLAMA_OF(ROUTER), LLAMA_OF(ROUTER_BIAS), LLAMA_OF(EXPERTS_BALANCE), 0, in, why))
         return 1;
-    if (llama_pairs(w[0], w[1], 2 * rows / m->config.experts)) {
-        if (llama_add_groups(m, l, w, y, 2, llama_gate_flag(m), in, l->rows, why)) return 1;
-    } else if (llama_add_groups(m, l, w, y, 1, 0, in, l->rows, why)
-               || llama_add_groups(m, l, w + 1, y + 1, 1, 0, in, l->rows, why)
+    if (llama_fuses_gated_pair(w[0], w[1], 2 * rows / m->config.experts)) {
+        if (llama_add_grouped_products(m, l, w, y, 2, llama_gate_flag(m), in, l->rows, why)) return 1;
+    } else if (llama_add_grouped_products(m, l, w, y, 1, 0, in, l->rows, why)
+               || llama_add_grouped_products(m, l, w + 1, y + 1, 1, 0, in, l->rows, why)
                || llama_add_activation(m, l, rows, w[0]->rows, why)) {
         return 1;
     }
-    if (llama_add_groups(m, l, w + 2, y + 2, 1, 0, between, 0, why)) return 1;
+    if (llama_add_grouped_products(m, l, w + 2, y + 2, 1, 0, inner, 0, why)) return 1;
     if (m->config.shared_ffn && !LLAMA_OF(SHARED_ROUTER)->from) /* its gate and up are the last to read x */
         return llama_add_gate_up(m, l, n, in, why) || llama_add_combine(m, l, 0, why)
-               || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, l->x.address, l->x.address,
-                                    why)
+               || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, inner, l->x.address, l->x.address, why)
                || llama_add_sum(m, l, l->x.address, (uint64_t)l->rows * m->config.hidden, why);
     if (m->config.shared_ffn
         && (llama_add_route(m, l, LLAMA_OF(SHARED_ROUTER), NULL, NULL, 1, in, why)
             || llama_add_gate_up(m, l, n, in, why)
-            || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, between, 0, l->expert[1].y.address, why)
+            || llama_add_product(m, l, LLAMA_OF(SHARED_DOWN), NULL, inner, 0, l->expert[1].y.address, why)
             || llama_add_combine(m, l, 1, why)))
         return 1;
     return llama_add_combine(m, l, 0, why)
@@ -1572,7 +1583,8 @@ static inline int llama_add_plain_attention(llama *m, llama_list *l, uint32_t n,
     return llama_add_qkv(m, l, n, in, why) || llama_add_qk_norm(m, l, LLAMA_OF(Q_NORM), q, c->heads, why)
            || llama_add_qk_norm(m, l, LLAMA_OF(K_NORM), k, c->kv_heads, why)
            || llama_add_rope(m, l, n, q, c->heads, c->head_dim, why)
-           || llama_add_rope(m, l, n, k, c->kv_heads, c->head_dim, why) || llama_add_append(m, l, n, 0, why)
+           || llama_add_rope(m, l, n, k, c->kv_heads, c->head_dim, why)
+           || llama_add_cache_write(m, l, n, 0, why)
            || (span ? llama_add_prefill_attention(m, l, n, span, spans, why)
                     : llama_add_decode_attention(m, l, n, why));
 #undef LLAMA_OF
@@ -1580,11 +1592,11 @@ static inline int llama_add_plain_attention(llama *m, llama_list *l, uint32_t n,
 
 /* -- latents -- */
 
-/* A product of each head h with a matrix of its own: y[h,r,:] = W_h x[h,r,:], all rows of all heads.
-   gathered: x is [rows, heads, x_stride] instead. stride: bytes from W_h to W_h+1; 0: they lie one after the
-   other. */
-static inline int llama_add_heads(llama *m, llama_list *l, const llama_tensor *w, uint64_t stride, uint64_t x,
-                                  uint32_t x_stride, int gathered, uint64_t y, gguf_error *why) {
+/* A product of each head h with its own matrix: y[h,r,:] = W_h x[h,r,:], for all rows of all heads. gathered:
+   x is [rows, heads, x_stride] instead. stride: bytes from W_h to W_h+1; 0: dense. */
+static inline int llama_add_head_products(llama *m, llama_list *l, const llama_tensor *w, uint64_t stride,
+                                          uint64_t x, uint32_t x_stride, int gathered, uint64_t y,
+                                          gguf_error *why) {
     ptxk_gemm_desc desc = {0};
     ptxk_gemm_shape shape = {0};
     ptxk_gemm_args *a;
@@ -1620,8 +1632,8 @@ static inline int llama_add_heads(llama *m, llama_list *l, const llama_tensor *w
     return 0;
 }
 
-/* Attention of `queries` tokens of each of `batch` sequences from `first` on, from row `row` on. length: of
-   the sequence; 0: see l->lengths. */
+/* Attention over latents, of `queries` tokens of each of `batch` sequences, from sequence `first` and row
+   `row` on. length: of the sequence; 0: see l->lengths. */
 static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer, uint32_t first,
                                         uint32_t batch, uint32_t row, uint32_t queries, uint32_t length,
                                         gguf_error *why) {
@@ -1645,18 +1657,18 @@ static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer,
     shape.target = ptxcu_device_info(m->cu)->target;
     a = LLAMA_ADD(flash_mla, desc, shape);
     if (!a) return 1;
-    a->q = l->absorbed.address + 4ull * row * c->latent;
-    a->out = l->seen.address + 4ull * row * c->latent;
+    a->q = l->q_absorbed.address + 4ull * row * c->latent;
+    a->out = l->latent_output.address + 4ull * row * c->latent;
     a->q_row_stride = a->out_row_stride = c->latent;
     a->q_head_stride = a->out_head_stride = (uint64_t)l->rows * c->latent;
     a->q_rope = l->q.address + 4ull * ((uint64_t)row * c->heads * c->head_dim + c->head_dim - c->rope_dims);
     a->rope_row_stride = (uint64_t)c->heads * c->head_dim;
     a->rope_head_stride = c->head_dim;
-    a->c_caches = llama_caches(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
-    a->r_caches = llama_caches(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
+    a->c_caches = llama_caches_argument(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
+    a->r_caches = llama_caches_argument(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
     if (m->options.kv_type == PTXK_Q8_0) {
-        a->c_factors = llama_factors(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
-        a->r_factors = llama_factors(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
+        a->c_factors = llama_factors_argument(m, layer, 0) + (m->options.page_size ? 0 : 8ull * first);
+        a->r_factors = llama_factors_argument(m, layer, 1) + (m->options.page_size ? 0 : 8ull * first);
     }
     a->lengths = length ? 0 : l->lengths.address;
     a->length = length;
@@ -1672,7 +1684,7 @@ static inline int llama_add_latent_rows(llama *m, llama_list *l, uint32_t layer,
     return 0;
 }
 
-/* [heads, rows, value_dim] to [rows, heads, value_dim], by a scatter of rows */
+/* Transposes [heads, rows, value_dim] to [rows, heads, value_dim]: kv_scatter moves the rows. */
 static inline int llama_add_transpose(llama *m, llama_list *l, gguf_error *why) {
     ptxk_kv_scatter_desc desc = {0};
     ptxk_kv_scatter_shape shape = {0};
@@ -1701,7 +1713,7 @@ static inline int llama_add_latent_attention(llama *m, llama_list *l, uint32_t n
     const llama_config *c = &m->config;
     const llama_tensor *value = LLAMA_OF(V_B);
     uint32_t plain = c->head_dim - c->rope_dims, batch = m->options.batch, i;
-    uint64_t whole = LLAMA_OF(KV_B)->from ? llama_tensor_bytes(LLAMA_OF(KV_B)) / c->heads : 0;
+    uint64_t head_bytes = LLAMA_OF(KV_B)->from ? llama_tensor_bytes(LLAMA_OF(KV_B)) / c->heads : 0;
     llama_input q;
     q.x = l->q_latent.address;
     q.gamma = LLAMA_OF(Q_A_NORM)->address;
@@ -1711,47 +1723,49 @@ static inline int llama_add_latent_attention(llama *m, llama_list *l, uint32_t n
                           (float)c->eps, 0, l->k.address, why)
         || llama_add_rope(m, l, n, l->q.address + 4ull * plain, c->heads, c->head_dim, why)
         || llama_add_rope(m, l, n, l->v.address, 1, c->rope_dims, why)
-        || llama_add_append(m, l, n, 0, why) || llama_add_append(m, l, n, 1, why)
-        || llama_add_heads(m, l, LLAMA_OF(K_B), 0, l->q.address, c->head_dim, 1, l->absorbed.address, why))
+        || llama_add_cache_write(m, l, n, 0, why) || llama_add_cache_write(m, l, n, 1, why)
+        || llama_add_head_products(m, l, LLAMA_OF(K_B), 0, l->q.address, c->head_dim, 1,
+                                   l->q_absorbed.address, why))
         return 1;
     if (!span && llama_add_latent_rows(m, l, n, 0, batch, 0, l->rows / batch, 0, why)) return 1;
     for (i = 0; span && i < spans; i++)
         if (llama_add_latent_rows(m, l, n, span[i].sequence, 1, span[i].row, span[i].count,
                                   span[i].position + span[i].count, why))
             return 1;
-    return llama_add_heads(m, l, value, whole, l->seen.address, c->latent, 0, l->values.address, why)
+    return llama_add_head_products(m, l, value, head_bytes, l->latent_output.address, c->latent, 0,
+                                   l->values.address, why)
            || llama_add_transpose(m, l, why);
 #undef LLAMA_OF
 }
 
-/* span: of a pass; NULL: each sequence has as many tokens as the others */
+/* The launches of a layer. span: those of a pass; NULL: all sequences have the same number of tokens. */
 static inline int llama_add_layer(llama *m, llama_list *l, uint32_t n, const llama_span *span, uint32_t spans,
                                   gguf_error *why) {
 #define LLAMA_OF(name) llama_layer_tensor(m, n, LLAMA_##name)
     const llama_config *c = &m->config;
-    llama_input in, rows;
-    rows.gamma = 0;
-    rows.x = l->attention.address;
+    llama_input in, inner;
+    inner.gamma = 0;
+    inner.x = l->attention.address;
     if (llama_add_norm_before(m, l, LLAMA_OF(ATTENTION_NORM), LLAMA_OF(ATTENTION_NORM_BIAS), &in, why))
         return 1;
     if (c->latent ? llama_add_latent_attention(m, l, n, in, span, spans, why)
                   : llama_add_plain_attention(m, l, n, in, span, spans, why))
         return 1;
-    if (llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), rows, 0,
+    if (llama_add_to_stream(m, l, LLAMA_OF(O), LLAMA_OF(O_BIAS), LLAMA_OF(POST_ATTENTION_NORM), inner, 0,
                             why))
         return 1;
-    rows.x = l->gate.address;
-    if (c->kind->places != LLAMA_PARALLEL
+    inner.x = l->gate.address;
+    if (c->architecture->norm_places != LLAMA_PARALLEL
         && llama_add_norm_before(m, l, LLAMA_OF(FFN_NORM), LLAMA_OF(FFN_NORM_BIAS), &in, why))
         return 1;
     if (llama_is_mixture(c, n)) return llama_add_experts(m, l, n, in, why);
     return llama_add_gate_up(m, l, n, in, why)
-           || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), rows, 1,
-                                  why);
+           || llama_add_to_stream(m, l, LLAMA_OF(DOWN), LLAMA_OF(DOWN_BIAS), LLAMA_OF(POST_FFN_NORM), inner,
+                                  1, why);
 #undef LLAMA_OF
 }
 
-/* Adds the launches of l->rows tokens: embedding and layers, and what a list has behind them. */
+/* Adds the launches for l->rows tokens: embedding and layers; choice, but for a pass; advance, for a step. */
 static inline int llama_add_launches(llama *m, llama_list *l, const llama_span *span, uint32_t spans,
                                      gguf_error *why) {
     uint32_t n;
@@ -1764,37 +1778,37 @@ static inline int llama_add_launches(llama *m, llama_list *l, const llama_span *
     return llama_add_choice(m, l, why) || (l == &m->step && llama_add_advance(m, l, why));
 }
 
-/* A larger workspace. */
+/* Allocates a larger workspace, all 0. */
 static inline int llama_grow_workspace(llama *m, llama_list *l, gguf_error *why) {
     uint64_t bytes = l->counters_bytes + l->workspace_bytes;
     if (llama_cuda(m, ptxcu_sync(m->cu), why)) return 1;
     ptxcu_free(m->cu, l->workspace);
     memset(&l->workspace, 0, sizeof l->workspace);
-    return llama_room(m, "a workspace", bytes, &l->workspace, why)
+    return llama_allocate_large(m, "a workspace", bytes, &l->workspace, why)
            || llama_cuda(m, ptxcu_fill8(m->cu, l->workspace, 0, 0, (size_t)bytes, NULL), why)
            || llama_cuda(m, ptxcu_sync(m->cu), why);
 }
 
 /* Makes room for the values of `rows` tokens. */
-static inline int llama_make_rows(llama *m, llama_list *l, uint32_t rows, gguf_error *why) {
-    if (rows <= l->rows_room) return 0;
+static inline int llama_reserve_rows(llama *m, llama_list *l, uint32_t rows, gguf_error *why) {
+    if (rows <= l->row_capacity) return 0;
     if (llama_cuda(m, ptxcu_sync(m->cu), why)) return 1;
     ptxcu_free(m->cu, l->memory);
     memset(&l->memory, 0, sizeof l->memory);
-    l->rows_room = rows;
-    llama_share_out_list(m, l);
-    if (llama_room(m, "values between layers", l->memory_used, &l->memory, why)) {
-        l->rows_room = 0;
+    l->row_capacity = rows;
+    llama_lay_out_list(m, l);
+    if (llama_allocate_large(m, "values between layers", l->memory_used, &l->memory, why)) {
+        l->row_capacity = 0;
         return 1;
     }
-    llama_share_out_list(m, l);
+    llama_lay_out_list(m, l);
     if (l != &m->pass) return 0;
     return llama_cuda(m, ptxcu_upload(m->cu, l->q_address, 0, &l->q_rounded.address, 8, NULL), why)
            || llama_cuda(m, ptxcu_sync(m->cu), why);
 }
 
-/* Which rows the products of heads take: row h * rows + r is that of head h in row r of q. */
-static inline int llama_fill_heads(llama *m, llama_list *l, gguf_error *why) {
+/* Uploads the groups of llama_add_head_products: row h * rows + r of a product is head h of row r of q. */
+static inline int llama_upload_head_groups(llama *m, llama_list *l, gguf_error *why) {
     uint32_t heads = m->config.heads, n = heads * l->rows, i, *table;
     int bad;
     if (!m->config.latent) return 0;
@@ -1810,16 +1824,16 @@ static inline int llama_fill_heads(llama *m, llama_list *l, gguf_error *why) {
     return bad;
 }
 
-/* Builds a list for `rows` tokens: memory for them where there is too little, then the launches; again where
-   they need a larger workspace, whose address is in them. */
-static inline int llama_build(llama *m, llama_list *l, uint32_t rows, const llama_span *span, uint32_t spans,
-                              gguf_error *why) {
-    int bad = llama_make_rows(m, l, rows, why);
+/* Builds a list for `rows` tokens: allocates memory if there is too little, and adds the launches. If these
+   need a larger workspace, adds them again, because its address is in their arguments. */
+static inline int llama_build_list(llama *m, llama_list *l, uint32_t rows, const llama_span *span,
+                                   uint32_t spans, gguf_error *why) {
+    int bad = llama_reserve_rows(m, l, rows, why);
     l->rows = rows;
-    bad = bad || llama_fill_heads(m, l, why) || llama_add_launches(m, l, span, spans, why);
+    bad = bad || llama_upload_head_groups(m, l, why) || llama_add_launches(m, l, span, spans, why);
     if (!bad && l->workspace.bytes < l->counters_bytes + l->workspace_bytes)
         bad = llama_grow_workspace(m, l, why) || llama_add_launches(m, l, span, spans, why);
-    if (bad) l->rows = 0; /* no list of so many */
+    if (bad) l->rows = 0; /* the list is not complete */
     return bad;
 }
 
@@ -1836,7 +1850,7 @@ static inline void llama_close(llama *m) {
     ptxcu_event_destroy(m->cu, m->event[1]);
     ptxcu_unload(m->cu, m->advance);
     ptxcu_unload(m->cu, m->cap);
-    ptxcu_unload(m->cu, m->spread);
+    ptxcu_unload(m->cu, m->join);
     llama_close_list(m, &m->step);
     llama_close_list(m, &m->pass);
     llama_close_list(m, &m->draft);
@@ -1848,8 +1862,8 @@ static inline void llama_close(llama *m) {
     memset(m, 0, sizeof *m);
 }
 
-/* The matrix of the logits: one of its own, or the embedding. */
-static inline void llama_place_head(llama *m) {
+/* Sets m->head to the output matrix: a separate one, or the embedding. */
+static inline void llama_set_head(llama *m) {
     const llama_tensor *output = &m->tensor[LLAMA_OUTPUT];
     uint32_t rows = m->head.rows;
     m->head = output->from ? *output : m->tensor[LLAMA_EMBEDDING];
@@ -1858,8 +1872,9 @@ static inline void llama_place_head(llama *m) {
     m->head.address += (uint64_t)rows * llama_rank(m) * llama_row_bytes(&m->head, m->head.columns);
 }
 
-/* Of older files, where a matrix makes keys and values from the latent: a head's keys, [plain, latent], the
-   other way round, as attn_k_b of newer ones. On the way they become f32. */
+/* For older files, where one matrix attn_kv_b makes keys and values from the latent. attn_k_b of a head, as
+   newer files have it, is the transpose of its rows for the keys, [plain, latent], here in f32; attn_v_b is
+   its rows for the values. */
 static inline int llama_make_k_b(llama *m, gguf_error *why) {
     const llama_config *c = &m->config;
     uint32_t plain = c->head_dim - c->rope_dims, rows = c->heads * (plain + c->value_dim), n, h, i, j;
@@ -1871,11 +1886,11 @@ static inline int llama_make_k_b(llama *m, gguf_error *why) {
     if (!bad && rows > 65535)
         bad = gguf_fail(why, GGUF_NOWHERE, "%u rows of keys and values", (unsigned)rows);
     for (i = 0; !bad && i < rows; i++) id[i] = i;
-    bad = bad || llama_room(m, "matrices of keys", bytes * c->layers, &m->k_b, why)
+    bad = bad || llama_allocate_large(m, "matrices of keys", bytes * c->layers, &m->k_b, why)
           || llama_cuda(m, ptxcu_alloc(m->cu, 4ull * rows, &ids), why)
           || llama_cuda(m, ptxcu_alloc(m->cu, 4ull * rows * c->latent, &all), why)
           || llama_cuda(m, ptxcu_upload(m->cu, ids, 0, id, 4ull * rows, NULL), why);
-    m->made.format = GGUF_FORMAT_F32;
+    m->k_b_tensor.format = GGUF_FORMAT_F32;
     for (n = 0; !bad && n < c->layers; n++) {
         llama_tensor *w = llama_layer_tensor(m, n, LLAMA_KV_B), *k_b = llama_layer_tensor(m, n, LLAMA_K_B);
         llama_tensor *v_b = llama_layer_tensor(m, n, LLAMA_V_B);
@@ -1890,7 +1905,7 @@ static inline int llama_make_k_b(llama *m, gguf_error *why) {
         args.table = w->address;
         args.ids = ids.address;
         args.y = all.address;
-        bad = llama_planned(m, ptxk_embed_plan(&desc, &shape, &m->plan, &m->message), why)
+        bad = llama_check_plan(m, ptxk_embed_plan(&desc, &shape, &m->plan, &m->message), why)
               || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("embed"), &desc, &program), why)
               || llama_cuda(m, ptxcu_run(m->cu, program, &m->plan, &args, sizeof args, NULL), why)
               || llama_cuda(m, ptxcu_download(m->cu, from, all, 0, 4ull * rows * c->latent, NULL), why)
@@ -1902,7 +1917,7 @@ static inline int llama_make_k_b(llama *m, gguf_error *why) {
                         from[((size_t)h * (plain + c->value_dim) + i) * c->latent + j];
         bad = bad || llama_cuda(m, ptxcu_upload(m->cu, m->k_b, bytes * n, to, (size_t)bytes, NULL), why)
               || llama_cuda(m, ptxcu_sync(m->cu), why);
-        k_b->from = &m->made;
+        k_b->from = &m->k_b_tensor;
         k_b->columns = plain;
         k_b->rows = c->latent;
         k_b->address = m->k_b.address + bytes * n;
@@ -1920,30 +1935,31 @@ static inline int llama_make_k_b(llama *m, gguf_error *why) {
     return bad;
 }
 
-static inline int llama_allocate(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
+static inline int llama_load(llama *m, FILE *file, llama_progress *progress, gguf_error *why) {
     uint64_t layer = llama_layer_cache_bytes(m, 0) + llama_layer_cache_bytes(m, 1);
-    ptx_module *advance, *cap, *spread;
+    ptx_module *advance, *cap, *join;
     int bad;
     if (layer > (uint64_t)SIZE_MAX / 2 / m->config.layers)
         return gguf_fail(why, GGUF_NOWHERE, "caches past 2^63 bytes");
-    llama_share_out(m);
+    llama_lay_out_memory(m);
     if (llama_upload(m, file, progress, why)
-        || (m->config.latent && !m->config.is_split && llama_make_k_b(m, why))
-        || llama_room(m, "keys and values", m->config.layers * layer, &m->caches, why)
+        || (m->config.latent && !m->config.has_split_kv_b && llama_make_k_b(m, why))
+        || llama_allocate_large(m, "keys and values", m->config.layers * layer, &m->caches, why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)m->memory_used, &m->memory), why))
         return 1;
-    llama_place_head(m);
-    llama_share_out(m);
-    advance = llama_advance(ptxcu_device_info(m->cu));
-    cap = llama_cap(ptxcu_device_info(m->cu));
-    spread = llama_spread(ptxcu_device_info(m->cu));
+    llama_set_head(m);
+    llama_lay_out_memory(m);
+    advance = llama_build_advance_kernel(ptxcu_device_info(m->cu));
+    cap = llama_build_cap_kernel(ptxcu_device_info(m->cu));
+    join = llama_build_join_kernel(ptxcu_device_info(m->cu));
     bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why)
           || (m->config.final_cap > 0 && llama_cuda(m, ptxcu_load(m->cu, cap, &m->cap), why))
-          || (llama_ranks(m) > 1 && llama_cuda(m, ptxcu_load(m->cu, spread, &m->spread), why));
-    ptx_module_free(spread);
+          || (llama_ranks(m) > 1 && llama_cuda(m, ptxcu_load(m->cu, join, &m->join), why));
+    ptx_module_free(join);
     ptx_module_free(advance);
     ptx_module_free(cap);
-    return bad || llama_fill_tables(m, file, why) || llama_build(m, &m->step, m->options.batch, NULL, 0, why)
+    return bad || llama_fill_tables(m, file, why)
+           || llama_build_list(m, &m->step, m->options.batch, NULL, 0, why)
            || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[0]), why)
            || llama_cuda(m, ptxcu_event_create(m->cu, &m->event[1]), why);
 }
@@ -1954,13 +1970,13 @@ static inline int llama_is_of_experts(size_t i) {
     return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS_BIAS;
 }
 
-/* What a token reads of the weights, see llama. */
-static inline uint64_t llama_count_bytes(const llama *m) {
+/* Bytes of weights that a token reads, see llama.weight_bytes. */
+static inline uint64_t llama_count_weight_bytes(const llama *m) {
     size_t i;
     uint64_t bytes = 0;
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
         const llama_tensor *t = &m->tensor[i];
-        if (!t->from || t->is_whole || i == LLAMA_ROPE_FACTORS || i == LLAMA_ROPE_SHORT
+        if (!t->from || t->is_divided || i == LLAMA_ROPE_FACTORS || i == LLAMA_ROPE_SHORT
             || i == LLAMA_ROPE_LONG)
             continue;
         bytes += i == LLAMA_EMBEDDING && m->tensor[LLAMA_OUTPUT].from ? llama_row_bytes(t, t->columns)
@@ -1971,7 +1987,7 @@ static inline uint64_t llama_count_bytes(const llama *m) {
     return bytes;
 }
 
-/* The part of llama_open that needs no device. Behind it m->tensor is to be freed. */
+/* The part of llama_open that needs no device. After success m->tensor must be freed. */
 static inline int llama_prepare(llama *m, const gguf *g, const llama_options *options, gguf_error *why) {
     int bad = 1;
     memset(m, 0, sizeof *m);
@@ -1988,9 +2004,9 @@ static inline int llama_prepare(llama *m, const gguf *g, const llama_options *op
         gguf_fail(why, GGUF_NOWHERE, "caches of latents are f16, bf16, e4m3 or q8_0");
     else if (m->config.latent && m->options.kv_type == PTXK_Q8_0 && m->config.rope_dims % 32)
         gguf_fail(why, GGUF_NOWHERE, "caches in q8_0: the rotated elements of a key must be 32 or 64");
-    else if (m->options.prompt_tokens > LLAMA_PROMPT_MOST)
+    else if (m->options.prompt_tokens > LLAMA_PROMPT_MAX)
         gguf_fail(why, GGUF_NOWHERE, "prompts are fed %u tokens at a time, must be 1 to %u",
-                  (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MOST);
+                  (unsigned)options->prompt_tokens, (unsigned)LLAMA_PROMPT_MAX);
     else
         bad = llama_split_ranks(m, why);
     if (bad) {
@@ -1998,16 +2014,16 @@ static inline int llama_prepare(llama *m, const gguf *g, const llama_options *op
         m->tensor = NULL;
         return 1;
     }
-    m->weight_bytes = llama_count_bytes(m);
+    m->weight_bytes = llama_count_weight_bytes(m);
     return 0;
 }
 
-/* g and file may go once this has returned. */
+/* Loads a model. The file may be closed afterwards; g must live until llama_close: tensors point into it. */
 static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file, const llama_options *options,
                              llama_progress *progress, gguf_error *why) {
     if (llama_prepare(m, g, options, why)) return 1;
     m->cu = handle;
-    if (!llama_allocate(m, file, progress, why)) return 0;
+    if (!llama_load(m, file, progress, why)) return 0;
     llama_close(m);
     return 1;
 }
@@ -2016,9 +2032,9 @@ static inline int llama_open(llama *m, ptxcu *handle, const gguf *g, FILE *file,
 
 static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream stream, gguf_error *why);
 
-/* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. Of these
-   the first kept[b] < lengths[b] have been fed, as prompt or as chosen tokens, and lie in the caches: the
-   sequence goes on from there. */
+/* Starts sequences: prompts[b * max_seq ...] are the tokens of sequence b, lengths[b] >= 1 of them. The first
+   kept[b] < lengths[b] have been fed before, as prompt or as chosen tokens, and are in the caches: the
+   sequence continues after them. */
 static inline int llama_resume(llama *m, const uint32_t *prompts, const uint32_t *lengths,
                                const uint32_t *kept, ptxcu_stream stream, gguf_error *why) {
     uint32_t tokens[LLAMA_SEQUENCES], filled[2 * LLAMA_SEQUENCES], b, i;
@@ -2061,9 +2077,9 @@ static inline int llama_begin(llama *m, const uint32_t *prompts, const uint32_t 
     return llama_resume(m, prompts, lengths, none, stream, why);
 }
 
-/* Makes sequence b stand behind `position` tokens that have been fed, so that the next step takes `token`. */
-static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t position, ptxcu_stream stream,
-                              gguf_error *why) {
+/* Sets the state of sequence b: `position` tokens have been fed, and the next step takes `token`. */
+static inline int llama_set_state(llama *m, uint32_t b, uint32_t token, uint32_t position,
+                                  ptxcu_stream stream, gguf_error *why) {
     uint32_t filled = position + 1;
     llama_list *l = &m->step;
     return llama_cuda(m, ptxcu_upload(m->cu, l->tokens, b * 4u, &token, 4, stream), why)
@@ -2072,7 +2088,7 @@ static inline int llama_stand(llama *m, uint32_t b, uint32_t token, uint32_t pos
            || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
-/* Queues what the ranks do together. */
+/* Queues a collective of the ranks. */
 static inline int llama_queue_ranks(const llama *m, const llama_launch *one, ptxcu_stream stream,
                                     gguf_error *why) {
     ranks_group *r = m->options.ranks;
@@ -2083,8 +2099,8 @@ static inline int llama_queue_ranks(const llama *m, const llama_launch *one, ptx
 }
 
 /* Queues launches first ... end - 1 of a list. */
-static inline int llama_queue_part(llama *m, const llama_list *l, uint32_t first, uint32_t end,
-                                   ptxcu_stream stream, gguf_error *why) {
+static inline int llama_queue_launches(llama *m, const llama_list *l, uint32_t first, uint32_t end,
+                                       ptxcu_stream stream, gguf_error *why) {
     uint32_t i;
     for (i = first; i < end; i++) {
         const llama_launch *one = &l->launch[i];
@@ -2101,31 +2117,31 @@ static inline int llama_queue_part(llama *m, const llama_list *l, uint32_t first
 
 /* Queues the launches of a token. choose 0: no logits, no choice, while every sequence's next token is the
    prompt's. */
-static inline int llama_queue(llama *m, int choose, ptxcu_stream stream, gguf_error *why) {
+static inline int llama_queue_step(llama *m, int choose, ptxcu_stream stream, gguf_error *why) {
     const llama_list *l = &m->step;
-    return llama_queue_part(m, l, 0, choose ? l->count : m->first_of_output, stream, why)
-           || (!choose && llama_queue_part(m, l, l->count - 1, l->count, stream, why));
+    return llama_queue_launches(m, l, 0, choose ? l->count : m->first_of_output, stream, why)
+           || (!choose && llama_queue_launches(m, l, l->count - 1, l->count, stream, why));
 }
 
 /* From here on steps are launches of a graph. The stream must not be NULL. */
 static inline int llama_record(llama *m, ptxcu_stream stream, gguf_error *why) {
     int choose;
     for (choose = 0; choose < 2; choose++) {
-        int bad = llama_cuda(m, ptxcu_graph_begin(m->cu, stream), why) || llama_queue(m, choose, stream, why);
+        int bad =
+            llama_cuda(m, ptxcu_graph_begin(m->cu, stream), why) || llama_queue_step(m, choose, stream, why);
         if (llama_cuda(m, ptxcu_graph_end(m->cu, stream, &m->graph[choose]), why) || bad) return 1;
     }
     return 0;
 }
 
 static inline int llama_step(llama *m, int choose, ptxcu_stream stream, gguf_error *why) {
-    if (!m->graph[choose != 0]) return llama_queue(m, choose, stream, why);
+    if (!m->graph[choose != 0]) return llama_queue_step(m, choose, stream, why);
     return llama_cuda(m, ptxcu_graph_launch(m->cu, m->graph[choose != 0], stream), why);
 }
 
 /* -- prompts: many tokens in a pass -- */
 
-/* Of `rows` tokens behind the first `fed` of all prompts that are to be fed, which belong to which sequence.
-   Returns how many spans there are. */
+/* Finds the spans of the next `rows` tokens, after `fed` tokens of all prompts. Returns their number. */
 static inline uint32_t llama_find_spans(const llama *m, uint64_t fed, uint32_t rows, llama_span *span) {
     uint32_t b, n = 0, row = 0;
     for (b = 0; b < m->options.batch && row < rows; b++) {
@@ -2145,8 +2161,8 @@ static inline uint32_t llama_find_spans(const llama *m, uint64_t fed, uint32_t r
     return n;
 }
 
-/* The tokens of a pass, their positions and sequences. host: room for 2 rows numbers, in use until the stream
-   has been waited for. */
+/* Uploads the tokens of a pass, their positions and sequences. host: room for 2 * rows numbers, in use until
+   the stream has been synchronised. */
 static inline int llama_fill_pass(llama *m, const llama_span *span, uint32_t spans, uint32_t *host,
                                   ptxcu_stream stream, gguf_error *why) {
     llama_list *l = &m->pass;
@@ -2168,7 +2184,7 @@ static inline int llama_fill_pass(llama *m, const llama_span *span, uint32_t spa
                          why);
 }
 
-/* Queues the launches of a pass. For progress it waits for a part while the next one runs. */
+/* Queues the launches of a pass. To show progress, waits for each part while the next one runs. */
 static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_progress *progress,
                                    ptxcu_stream stream, gguf_error *why) {
     enum { PART = 8 };
@@ -2176,7 +2192,7 @@ static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_p
     uint32_t i, part = 0;
     for (i = 0; i < l->count; i += PART, part++) {
         uint32_t end = l->count - i < PART ? l->count : i + PART;
-        if (llama_queue_part(m, l, i, end, stream, why)
+        if (llama_queue_launches(m, l, i, end, stream, why)
             || (progress && llama_cuda(m, ptxcu_event_record(m->cu, m->event[part & 1], stream), why))
             || (progress && part && llama_cuda(m, ptxcu_event_sync(m->cu, m->event[~part & 1]), why)))
             return 1;
@@ -2185,7 +2201,7 @@ static inline int llama_queue_pass(llama *m, uint64_t fed, uint64_t all, llama_p
     return 0;
 }
 
-/* Feeds the tokens of all sequences from kept to length, and keeps x of the last of each. */
+/* Feeds the tokens of all sequences from kept to length, and copies x of each last token to the step's x. */
 static inline int llama_feed(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
     llama_span span[LLAMA_SEQUENCES];
     llama_list *step = &m->step;
@@ -2199,7 +2215,7 @@ static inline int llama_feed(llama *m, llama_progress *progress, ptxcu_stream st
         uint32_t rows =
             all - fed < m->options.prompt_tokens ? (uint32_t)(all - fed) : m->options.prompt_tokens;
         uint32_t spans = llama_find_spans(m, fed, rows, span);
-        bad = llama_build(m, &m->pass, rows, span, spans, why)
+        bad = llama_build_list(m, &m->pass, rows, span, spans, why)
               || llama_fill_pass(m, span, spans, host, stream, why)
               || llama_queue_pass(m, fed, all, progress, stream, why);
         for (n = 0; !bad && n < spans; n++)
@@ -2211,15 +2227,15 @@ static inline int llama_feed(llama *m, llama_progress *progress, ptxcu_stream st
                                  why);
         bad = bad || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     }
-    if (bad) ptxcu_stream_sync(m->cu, stream); /* which may still read `host` */
+    if (bad) ptxcu_stream_sync(m->cu, stream); /* the stream may still read `host` */
     if (progress && !bad) progress(all, all);
     free(host);
     return bad;
 }
 
-/* Feeds the prompts that llama_begin has been given, options.prompt_tokens tokens in a pass, which reads the
-   weights once, and chooses the token behind each; the next step takes that. Logits are made for the last
-   token of each prompt. progress: called with parts of a whole, or NULL. Waits for the stream. */
+/* Feeds the prompts of llama_begin, options.prompt_tokens tokens in a pass, which reads the weights once.
+   Then chooses the token after each prompt, which the next step takes. Only the last token of a prompt has
+   logits. progress: called with the work done and in all, or NULL. Waits for the stream. */
 static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream stream, gguf_error *why) {
     llama_list *step = &m->step;
     uint32_t last[LLAMA_SEQUENCES], b;
@@ -2230,7 +2246,7 @@ static inline int llama_prompt(llama *m, llama_progress *progress, ptxcu_stream 
     }
     bad = llama_feed(m, progress, stream, why)
           || llama_cuda(m, ptxcu_upload(m->cu, step->positions, 0, last, step->positions.bytes, stream), why)
-          || llama_queue_part(m, step, m->first_of_output, step->count, stream, why);
+          || llama_queue_launches(m, step, m->first_of_output, step->count, stream, why);
     if (!bad) return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     ptxcu_stream_sync(m->cu, stream);
     return 1;
@@ -2245,7 +2261,7 @@ static inline uint64_t llama_position_bytes(const llama *m, uint32_t which, uint
     return llama_has_byte_caches(m) ? values : values * (m->options.kv_type == PTX_F32 ? 4 : 2);
 }
 
-/* The launches of steps, and their graphs, for so many tokens that all sequences begin with. */
+/* Builds the launches of steps again, and their graphs, for a common prefix of `shared` tokens; 0: none. */
 static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream stream, gguf_error *why) {
     uint32_t lists = llama_cache_lists(m), sequence, layer, list;
     uint64_t entries = (uint64_t)lists * m->options.batch * m->config.layers, i = 0;
@@ -2255,13 +2271,13 @@ static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream strea
     for (layer = 0; layer < m->config.layers; layer++)
         for (list = 0; list < lists; list++)
             for (sequence = 0; sequence < m->options.batch; sequence++)
-                table[i++] = (list < 2 ? llama_cache(m, layer, list, sequence)
-                                       : llama_cache_factors(m, layer, list - 2, sequence))
+                table[i++] = (list < 2 ? llama_cache_address(m, layer, list, sequence)
+                                       : llama_factors_address(m, layer, list - 2, sequence))
                              + llama_position_bytes(m, list, shared);
     m->shared = shared;
-    bad = llama_cuda(m, ptxcu_upload(m->cu, m->own_table, 0, table, (size_t)entries * 8, stream), why)
+    bad = llama_cuda(m, ptxcu_upload(m->cu, m->unshared_table, 0, table, (size_t)entries * 8, stream), why)
           || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why)
-          || llama_build(m, &m->step, m->options.batch, NULL, 0, why);
+          || llama_build_list(m, &m->step, m->options.batch, NULL, 0, why);
     free(table);
     if (bad || !recorded) return bad;
     for (i = 0; i < 2; i++) {
@@ -2271,16 +2287,15 @@ static inline int llama_set_shared(llama *m, uint32_t shared, ptxcu_stream strea
     return llama_record(m, stream, why);
 }
 
-/* Of the first `tokens` tokens, which the prompts that llama_begin has been given have in common and which
-   are the last of none: how many sequences can share. Caches in pages cannot, nor those of latents. */
+/* How many of the first `tokens` tokens sequences can share. The prompts of llama_begin must all begin with
+   these tokens and be longer. Paged caches and caches of latents cannot be shared. */
 static inline uint32_t llama_can_share(const llama *m, uint32_t tokens) {
     if (m->options.batch < 2 || m->options.page_size || m->config.latent) return 0;
     return tokens & ~15u; /* whole vectors of each cache and its factors */
 }
 
-/* Feeds the first n tokens, a number that llama_can_share has given, of all prompts once, behind llama_begin.
-   Steps then read their keys and values once for all sequences, in layers without a window. Until the next
-   llama_begin. */
+/* Feeds the first n tokens of all prompts once, after llama_begin; n is from llama_can_share. Until the next
+   llama_begin, steps read their keys and values once for all sequences, in layers without a window. */
 static inline int llama_share_prefix(llama *m, uint32_t n, ptxcu_stream stream, gguf_error *why) {
     uint32_t length[LLAMA_SEQUENCES], lists = llama_cache_lists(m), b, layer, list, head;
     int bad;
@@ -2304,10 +2319,10 @@ static inline int llama_share_prefix(llama *m, uint32_t n, ptxcu_stream stream, 
                 for (b = 1; !bad && b < m->options.batch; b++) {
                     uint64_t at = llama_position_bytes(m, list, (uint64_t)head * m->options.max_seq)
                                   - m->caches.address;
-                    uint64_t from = list < 2 ? llama_cache(m, layer, list, 0)
-                                             : llama_cache_factors(m, layer, list - 2, 0);
-                    uint64_t to = list < 2 ? llama_cache(m, layer, list, b)
-                                           : llama_cache_factors(m, layer, list - 2, b);
+                    uint64_t from = list < 2 ? llama_cache_address(m, layer, list, 0)
+                                             : llama_factors_address(m, layer, list - 2, 0);
+                    uint64_t to = list < 2 ? llama_cache_address(m, layer, list, b)
+                                           : llama_factors_address(m, layer, list - 2, b);
                     bad = llama_cuda(m,
                                      ptxcu_copy(m->cu, m->caches, (size_t)(to + at), m->caches,
                                                 (size_t)(from + at),
@@ -2317,24 +2332,25 @@ static inline int llama_share_prefix(llama *m, uint32_t n, ptxcu_stream stream, 
     return bad || llama_set_shared(m, n, stream, why);
 }
 
-/* -- drafts: some tokens of each sequence verified in one step -- */
+/* -- drafts: several tokens of each sequence verified in one step -- */
 
-/* Whether drafts may be a tree: attention with a window, and to latents, cannot. */
+/* Whether drafts may be a tree: not where attention has a window, or reads latents. */
 static inline int llama_can_branch(const llama *m) {
     uint32_t n;
     for (n = 0; n < m->config.layers && !llama_window(m, n); n++) continue;
     return n == m->config.layers && !m->config.latent;
 }
 
-/* Feeds n tokens of each sequence, 2 to 8: the one that the next step would take, row 0, and behind it n - 1
-   drafts, guesses of what follows, drafts[b * (n - 1) ...], rows 1 to n - 1. Row i follows row parent[i - 1],
-   which is below i; parent NULL: the row before it. Row b * n + i of m->draft.logits are the logits behind
-   row i and those that it follows. A draft is right where its token is chosen from the logits of the row that
-   it follows. line[b * n ...] are the tokens chosen from row 0 and, from there on, from right drafts. The
-   sequence has gained the first gained[b] of them, 1 to n: all but the last of these lie in its caches, the
-   next step takes that one. known[b] more are what steps will choose behind it: their rows are drafts that do
-   not lie in the caches where they belong, as a chain's do. chosen: the tokens chosen from all rows, or NULL.
-   There must be n free positions in each sequence. Waits for the stream. */
+/* Feeds n tokens of each sequence b, 2 to 8, in one step (speculative decoding). Row 0 is the token that the
+   next step would take. Rows 1 to n - 1 are drafts, guesses of the tokens after it: drafts[b * (n - 1) ...].
+   Row i follows row parent[i - 1], which is below i; parent NULL: row i - 1. Row b * n + i of m->draft.logits
+   are the logits after row i. A draft is accepted if its token is the one chosen from the logits of the row
+   that it follows. line[b * n ...]: the tokens chosen from row 0 and from each accepted draft in turn. The
+   first gained[b] of these, 1 to n, are appended to the sequence: all but the last are in its caches, and the
+   next step takes the last. The known[b] tokens after them are those that further steps will choose; steps
+   must feed them again, since their drafts are not at their positions in the caches (in a chain known is 0).
+   chosen: the tokens chosen from all rows, or NULL. Each sequence needs n free positions. Waits for the
+   stream. */
 static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint32_t *parent, uint32_t n,
                                     uint32_t *line, uint32_t *gained, uint32_t *known, uint32_t *chosen,
                                     ptxcu_stream stream, gguf_error *why) {
@@ -2342,7 +2358,7 @@ static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint
     llama_list *l = &m->draft, *step = &m->step;
     uint32_t batch = m->options.batch, rows = n * batch, b, i, j, made;
     uint32_t token[LLAMA_SEQUENCES], at[LLAMA_SEQUENCES], length[LLAMA_SEQUENCES];
-    uint32_t tokens[ROWS], positions[ROWS], places[ROWS], sequences[ROWS], sees[ROWS], all[ROWS];
+    uint32_t tokens[ROWS], positions[ROWS], cache_positions[ROWS], sequences[ROWS], sees[ROWS], all[ROWS];
     int bad;
     if (n < 2 || n > LLAMA_DRAFTS)
         return gguf_fail(why, GGUF_NOWHERE, "%u tokens to verify, must be 2 to %u", (unsigned)n,
@@ -2365,11 +2381,11 @@ static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint
             return gguf_fail(why, GGUF_NOWHERE, "%u tokens from position %u of sequence %u, of %u positions",
                              (unsigned)n, (unsigned)at[b], (unsigned)b, (unsigned)m->options.max_seq);
         for (i = 0; i < n; i++) {
-            uint32_t row = b * n + i, up = !i ? 0 : b * n + (parent ? parent[i - 1] : i - 1);
+            uint32_t row = b * n + i, parent_row = !i ? 0 : b * n + (parent ? parent[i - 1] : i - 1);
             tokens[row] = i ? drafts[b * (n - 1) + i - 1] : token[b];
-            positions[row] = i ? positions[up] + 1 : at[b];
-            places[row] = at[b] + i;
-            sees[row] = (i ? sees[up] : 0) | 1u << i;
+            positions[row] = i ? positions[parent_row] + 1 : at[b];
+            cache_positions[row] = at[b] + i;
+            sees[row] = (i ? sees[parent_row] : 0) | 1u << i;
             sequences[row] = b;
             if (tokens[row] >= m->config.vocab)
                 return gguf_fail(why, GGUF_NOWHERE, "token %u is none", (unsigned)tokens[row]);
@@ -2378,16 +2394,17 @@ static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint
     }
     if (m->is_tree != (parent != NULL)) l->rows = 0;
     m->is_tree = parent != NULL;
-    bad = (rows != l->rows && llama_build(m, l, rows, NULL, 0, why))
-          || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
-          || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
-          || llama_cuda(m, ptxcu_upload(m->cu, l->places, 0, places, rows * 4u, stream), why)
-          || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
-          || llama_cuda(m, ptxcu_upload(m->cu, m->branches, 0, sees, rows * 4u, stream), why)
-          || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
-          || llama_queue_part(m, l, 0, l->count, stream, why)
-          || llama_cuda(m, ptxcu_download(m->cu, all, l->chosen, 0, rows * 4u, stream), why)
-          || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
+    bad =
+        (rows != l->rows && llama_build_list(m, l, rows, NULL, 0, why))
+        || llama_cuda(m, ptxcu_upload(m->cu, l->tokens, 0, tokens, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_upload(m->cu, l->positions, 0, positions, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_upload(m->cu, l->cache_positions, 0, cache_positions, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_upload(m->cu, l->sequences, 0, sequences, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_upload(m->cu, m->branches, 0, sees, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_upload(m->cu, l->lengths, 0, length, batch * 4u, stream), why)
+        || llama_queue_launches(m, l, 0, l->count, stream, why)
+        || llama_cuda(m, ptxcu_download(m->cu, all, l->chosen, 0, rows * 4u, stream), why)
+        || llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
     if (bad) {
         ptxcu_stream_sync(m->cu, stream); /* what was queued before may still read these arrays */
         return 1;
@@ -2396,7 +2413,7 @@ static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint
         const uint32_t *row = all + b * n;
         for (i = 0, made = 0, gained[b] = 0; i < n;) {
             line[b * n + made++] = row[i];
-            if (i + 1 == made) gained[b] = made; /* it lies where it belongs, as do those before it */
+            if (i + 1 == made) gained[b] = made; /* rows 0 to i are at their positions in the caches */
             for (j = i + 1; j < n; j++)
                 if ((parent ? parent[j - 1] : j - 1) == i && tokens[b * n + j] == row[i]) break;
             i = j;
@@ -2415,9 +2432,9 @@ static inline int llama_verify_tree(llama *m, const uint32_t *drafts, const uint
     return bad;
 }
 
-/* The same of a chain: a draft follows the one before it. chosen[b * n + i] is the token chosen behind the
-   first i + 1 tokens, of which the first gained[b] were gained. With temperature 0 these are the tokens that
-   steps choose; drawn ones have other random numbers, and the same odds. */
+/* The same for a chain: each draft follows the one before it. chosen[b * n + i] is the token chosen after the
+   first i + 1 tokens; the first gained[b] are appended. With temperature 0 these are the tokens that steps
+   would choose; drawn tokens have other random numbers, with the same probabilities. */
 static inline int llama_verify(llama *m, const uint32_t *drafts, uint32_t n, uint32_t *chosen,
                                uint32_t *gained, ptxcu_stream stream, gguf_error *why) {
     uint32_t line[LLAMA_SEQUENCES * LLAMA_DRAFTS], known[LLAMA_SEQUENCES];
@@ -2432,8 +2449,8 @@ typedef struct llama_persistent {
     ptxk_decoder_args args;
     ptxcu_buffer layers, workspace;
     ptxk_decoder_state *state; /* host memory that the device writes while it runs */
-    uint32_t *stop;            /* set it to 1 while it runs: ends it behind the token under way */
-    uint32_t *tokens;          /* [batch, n], as they come */
+    uint32_t *stop;            /* set it to 1 while the launch runs: it ends after the current token */
+    uint32_t *tokens;          /* [batch, n], written as they are chosen */
     uint32_t n;
 } llama_persistent;
 
@@ -2456,7 +2473,7 @@ static inline void llama_persistent_close(llama *m, llama_persistent *p) {
     memset(p, 0, sizeof *p);
 }
 
-/* The layers: a copy for the check, to be freed whatever happens, and one for the device. */
+/* Fills in the layers: *copy in host memory, for the check, to be freed even on error, and p->layers. */
 static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_decoder_layer **copy,
                                           uint32_t *formats, gguf_error *why) {
     size_t bytes = m->config.layers * sizeof(ptxk_decoder_layer);
@@ -2470,8 +2487,8 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
     for (n = 0; !bad && n < m->config.layers; n++) {
         layer[n].attention_norm = llama_layer_tensor(m, n, LLAMA_ATTENTION_NORM)->address;
         layer[n].ffn_norm = llama_layer_tensor(m, n, LLAMA_FFN_NORM)->address;
-        layer[n].k_cache = llama_cache(m, n, 0, 0);
-        layer[n].v_cache = llama_cache(m, n, 1, 0);
+        layer[n].k_cache = llama_cache_address(m, n, 0, 0);
+        layer[n].v_cache = llama_cache_address(m, n, 1, 0);
         layer[n].q = LLAMA_BIASED(Q);
         layer[n].k = LLAMA_BIASED(K);
         layer[n].v = LLAMA_BIASED(V);
@@ -2499,10 +2516,10 @@ static inline int llama_persistent_layers(llama *m, llama_persistent *p, ptxk_de
     return bad;
 }
 
-/* What of a model the persistent kernel does not do; NULL: it does all. */
+/* What the persistent kernel lacks for this model; NULL: nothing. */
 static inline const char *llama_persistent_lacks(const llama *m) {
     const llama_config *c = &m->config;
-    const llama_architecture *a = c->kind;
+    const llama_architecture *a = c->architecture;
     uint32_t n;
     if (llama_ranks(m) > 1) return "several ranks";
     if (m->options.page_size) return "caches of pages";
@@ -2510,8 +2527,8 @@ static inline const char *llama_persistent_lacks(const llama *m) {
     if (c->latent) return "latents";
     if (c->experts && c->chosen * m->options.batch > 32) return "more than 32 choices of all sequences";
     if (a->norm != LLAMA_RMS) return "LayerNorm";
-    if (a->places & LLAMA_AFTER) return "norms behind products";
-    if (a->places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
+    if (a->norm_places & LLAMA_AFTER) return "norms behind products";
+    if (a->norm_places == LLAMA_PARALLEL) return "attention and feed-forward side by side";
     if (a->qk_norm == LLAMA_QK_ROWS) return "norms of whole rows of q and k";
     if (a->activation == LLAMA_GELU) return "a feed-forward without a gate";
     if (c->attention_cap > 0 || c->final_cap > 0) return "soft caps";
@@ -2556,15 +2573,15 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     desc.rope_dims = c->rope_dims;
     desc.rope_pairs = c->rope_pairs;
     desc.scale = (float)c->score_scale;
-    desc.head_norms = c->kind->qk_norm != 0;
+    desc.head_norms = c->architecture->qk_norm != 0;
     for (i = 0; i < c->layers; i++)
         if (llama_window(m, i)) desc.window = llama_window(m, i);
     desc.embedding_scale = (float)(c->embedding_scale / c->residual_scale);
     if (!(desc.embedding_scale < 1 || desc.embedding_scale > 1)) desc.embedding_scale = 0;
-    desc.activation = c->kind->activation == LLAMA_GEGLU     ? PTXK_GELU
-                      : c->kind->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
-                                                             : PTXK_SILU;
-    desc.sinks = LLAMA_HAS_SINKS(c->kind);
+    desc.activation = c->architecture->activation == LLAMA_GEGLU     ? PTXK_GELU
+                      : c->architecture->activation == LLAMA_CLAMPED ? PTXK_SWIGLU_CLAMPED
+                                                                     : PTXK_SILU;
+    desc.sinks = LLAMA_HAS_SINKS(c->architecture);
     desc.expert_ffn = c->expert_ffn;
     desc.shared_router = c->shared_ffn != 0;
     desc.route = llama_route(m, layers ? layers[c->layers - 1].balance : 0);
@@ -2572,7 +2589,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     shape.layers = c->layers;
     shape.max_seq = m->options.max_seq;
     shape.sm_count = ptxcu_device_info(m->cu)->sm_count;
-    if (bad || llama_planned(m, ptxk_decoder_plan(&desc, &shape, &p->plan, &m->message), why)
+    if (bad || llama_check_plan(m, ptxk_decoder_plan(&desc, &shape, &p->plan, &m->message), why)
         || llama_cuda(m, ptxcu_operation(m->cu, ptxk_operation_find("decoder"), &desc, &p->program), why)
         || llama_cuda(m, ptxcu_alloc(m->cu, (size_t)p->plan.workspace_bytes, &p->workspace), why)
         || llama_cuda(m, ptxcu_host_alloc(m->cu, sizeof *p->state + 64 + 4ull * n * desc.batch, &host),
@@ -2606,7 +2623,7 @@ static inline int llama_persistent_open(llama *m, llama_persistent *p, uint32_t 
     p->args.temperature = m->options.temperature;
     p->args.top_p = m->options.top_p;
     p->args.eps = llama_stream_eps(m);
-    bad = llama_planned(m, ptxk_decoder_check(&desc, &p->args, layers, &m->message), why);
+    bad = llama_check_plan(m, ptxk_decoder_check(&desc, &p->args, layers, &m->message), why);
     free(layers);
     if (bad) llama_persistent_close(m, p);
     return bad;
@@ -2618,9 +2635,9 @@ static inline int llama_persistent_launch(llama *m, llama_persistent *p, ptxcu_s
     return llama_cuda(m, ptxcu_run(m->cu, p->program, &p->plan, &p->args, sizeof p->args, stream), why);
 }
 
-/* Waits for the launch, and says what was wrong with it; how it ended well is in p->state->status (DONE,
-   STOPPED, FULL). The sequences then stand behind its tokens, and either form may go on with them; one of
-   which it wrote none stands where it stood. */
+/* Waits for the launch, and reports its error; without one, p->state->status says how it ended (DONE,
+   STOPPED, FULL). Each sequence then continues after its new tokens, by steps or by another such launch; a
+   sequence without new tokens is unchanged. */
 static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stream stream, gguf_error *why) {
     const ptxk_decoder_state *state = p->state;
     uint32_t b;
@@ -2634,17 +2651,17 @@ static inline int llama_persistent_end(llama *m, llama_persistent *p, ptxcu_stre
                          ptxk_decoder_step_name(state->step));
     for (b = 0; b < m->options.batch; b++) {
         if (!state->written[b]) continue;
-        if (llama_stand(m, b, p->tokens[(size_t)b * p->n + state->written[b] - 1], state->length[b], stream,
-                        why))
+        if (llama_set_state(m, b, p->tokens[(size_t)b * p->n + state->written[b] - 1], state->length[b],
+                            stream, why))
             return 1;
     }
     return llama_cuda(m, ptxcu_stream_sync(m->cu, stream), why);
 }
 
-/* Readies the next launch to take up sequences where they stand, behind separate launches or another such
-   launch: n more tokens of each, at most as many as p was opened for. All must be past their prompts. */
-static inline int llama_persistent_take_up(llama *m, llama_persistent *p, uint32_t n, ptxcu_stream stream,
-                                           gguf_error *why) {
+/* Prepares the next launch to continue sequences from their state after steps, or after another such launch:
+   n more tokens of each, at most as many as p was opened for. All must be past their prompts. */
+static inline int llama_persistent_resume(llama *m, llama_persistent *p, uint32_t n, ptxcu_stream stream,
+                                          gguf_error *why) {
     uint32_t position[4], prompt[4], b;
     if (llama_cuda(m, ptxcu_download(m->cu, position, m->step.positions, 0, m->step.positions.bytes, stream),
                    why)

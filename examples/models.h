@@ -1,23 +1,23 @@
 /* models.h - language models as GGUF files hold them: one table of what differs between architectures, the
    numbers of a model, its tensors. Nothing here needs a device; llama.h computes.
 
-   What a model of any row computes, for the tokens t of a sequence:
+   What a model of any row of llama_architectures computes, for each token t of a sequence:
 
      x = e E[t]                                               e: embedding_scale
-     layer, norms BEFORE and AFTER, each where the row has it:
-         q, k, v = W before(x) + bias;  q, k by their norms, turned by their position (k, v: cached)
+     each layer, where before and after are norms, or nothing if the row does not have them:
+         q, k, v = W before(x) + bias;  q and k may be normalised, then rotated (RoPE); k and v are cached
          x += r after(W attention(q, k, v) + bias)            r: residual_scale
          x += r after(W f(before(x)) + bias)                  f: silu(gate) up, gelu(gate) up, gelu(up), or
                                                               PTXK_SWIGLU_CLAMPED of both
-       PARALLEL: both halves take the norm of the same x
-       of a mixture: x += sum of w_e(x) W_e f_e(before(x)) over the chosen experts e (+ sigmoid(u before(x)) W
-       f(before(x)) of the shared expert); those with the largest scores W before(x) (+ bias); w: softmax of
-       scores; W_e, too, may have biases
-       LATENT: attention, and the choice of experts, as llama_read_latent and llama_read_routing say
+       PARALLEL: attention and feed-forward read the norm of the same x
+       mixture of experts: x += sum of w_e(x) W_e f_e(before(x)) over the chosen experts e (+ sigmoid(u
+       before(x)) W f(before(x)) of the shared expert). Those with the largest scores W before(x) (+ bias) are
+       chosen; w is the softmax of the scores; W_e may have biases
+       LATENT: attention as in llama_read_latent, the choice of experts as in llama_read_routing
      logits = cap(l (W norm(x)))                              l: logit_scale; cap(z) = c tanh(z / c)
 
-   residual_scale and logit_scale cost nothing: x / r is carried instead of x, for which the norms take eps /
-   r^2, and the weights of the last norm are multiplied by l as they go to the device. */
+   residual_scale and logit_scale need no launch: device memory holds x / r instead of x, norms of which use
+   eps / r^2; the weights of the last norm are multiplied by l when they are uploaded. */
 #ifndef EXAMPLES_MODELS_H
 #define EXAMPLES_MODELS_H
 
@@ -27,14 +27,14 @@
 
 /* -- architectures -- */
 
-/* Norms of the stream x, and where they stand; norms of q and k; what stands between the products of a
-   feed-forward, GELU without a gate. */
+/* The kind of the norms of x; their places in a layer; norms of q and k, of each head or of whole rows; the
+   activation of the feed-forward (GELU: without a gate). */
 enum { LLAMA_RMS = 0, LLAMA_LAYER = 1, LLAMA_LAYER_BIAS = 2 };
 enum { LLAMA_BEFORE = 1, LLAMA_AFTER = 2, LLAMA_BOTH = 3, LLAMA_PARALLEL = 5 };
 enum { LLAMA_QK_PLAIN = 0, LLAMA_QK_HEADS = 1, LLAMA_QK_ROWS = 2 };
 enum { LLAMA_SWIGLU = 0, LLAMA_GEGLU = 1, LLAMA_GELU = 2, LLAMA_CLAMPED = 3 };
 
-/* Keys that change what is computed, and that an architecture takes; others refuse them. */
+/* GGUF keys that change what is computed: those that an architecture supports. It refuses the others. */
 enum {
     LLAMA_KEYS_NONE = 0,
     LLAMA_KEYS_CAPS = 1,    /* attn_logit_softcapping, final_logit_softcapping */
@@ -48,47 +48,50 @@ enum {
 };
 
 /* ROOT: embeddings are multiplied by sqrt(hidden). FUSED: ffn_up holds gate and up, gate's rows first.
-   MAY_MIX: a mixture of experts where the file says so. MIX: always. SHARED: with a shared expert, and
-   weights of the chosen ones are not normalised. SINKS: each head has a score of no key; router and experts
-   have biases; the norm before the experts goes by the name of one behind attention. LATENT: keys and values
-   are products of one latent; the first layers have no experts; the shared expert has no gate. */
+   MAY_MIX: a mixture of experts if the file has experts. MIX: always. SHARED: with a shared expert; weights
+   of the chosen experts are not normalised. SINKS: each head has an attention sink, a score without a key;
+   router and experts have biases; the norm before the experts is named post_attention_norm. LATENT: keys and
+   values are computed from one latent; the first layers have no experts; the shared expert has no router. */
 enum {
-    LLAMA_MORE_NONE = 0,
-    LLAMA_MORE_ROOT = 1,
-    LLAMA_MORE_FUSED = 2,
-    LLAMA_MORE_MAY_MIX = 4,
-    LLAMA_MORE_MIX = 8,
-    LLAMA_MORE_SHARED = 24, /* and MIX */
-    LLAMA_MORE_SINKS = 40,  /* and MIX */
-    LLAMA_MORE_LATENT = 72  /* and MIX */
+    LLAMA_FEATURE_NONE = 0,
+    LLAMA_FEATURE_ROOT = 1,
+    LLAMA_FEATURE_FUSED = 2,
+    LLAMA_FEATURE_MAY_MIX = 4,
+    LLAMA_FEATURE_MIX = 8,
+    LLAMA_FEATURE_SHARED = 24, /* and MIX */
+    LLAMA_FEATURE_SINKS = 40,  /* and MIX */
+    LLAMA_FEATURE_LATENT = 72  /* and MIX */
 };
 
-/* How layers with a window are rotated, where others see all: in the same way; with a base of their own and
-   unscaled; unscaled; they only, in a model without windows those in their places. */
+/* RoPE of layers with a window, in a model that also has layers without: the same; with its own base,
+   unscaled; with the same base, unscaled; only these layers are rotated, even if no window is set. */
 enum { LLAMA_ROPE_SAME = 0, LLAMA_ROPE_BASE = 1, LLAMA_ROPE_UNSCALED = 2, LLAMA_ROPE_ONLY = 3 };
 
 typedef struct llama_architecture {
     const char *name;
     uint32_t rope_pairs; /* PTXK_ROPE_... */
-    uint32_t norm, places, qk_norm, activation, keys, more;
-    uint32_t period;     /* layer n sees all where n % period == period - 1, else a window; 0: all see the
-                            window, where the file has one */
+    uint32_t norm, norm_places, qk_norm, activation, keys, features;
+    uint32_t full_attention_period; /* layer n has no window if n % period == period - 1; 0: all layers have
+                                       the window, if there is one */
     uint32_t local_rope; /* LLAMA_ROPE_... */
-    uint32_t window;     /* where the file says none; 0: none. The same of caps */
+    uint32_t window;     /* default if the file has none; 0: no window. Likewise the caps */
     float attention_cap, final_cap;
-    uint32_t wide_layers; /* so many layers: scores are scaled by sqrt(heads / hidden); 0: never */
+    uint32_t layers_scaled_by_hidden; /* with this number of layers, scores are scaled by
+                                         sqrt(heads / hidden) */
 } llama_architecture;
 
-/* A relative is a line, and what is new in it. Mistral's models and others of the same layers go by the name
-   llama. ROW_: with window, attention_cap, final_cap, wide_layers. */
+/* A related architecture needs a row, and code for what is new in it. Files of Mistral's models, and of
+   others with the same layers, have the architecture llama. ROW_: with window, caps and
+   layers_scaled_by_hidden. */
 /* clang-format off */
 static const llama_architecture llama_architectures[] = {
-#define ROW(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope)                        \
-    ROW_(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope, 0, 0, 0, 0)
-#define ROW_(name, pairs, norm, places, qk_norm, activation, keys, more, period, rope, window, a, f, wide)   \
+#define ROW(name, pairs, norm, places, qk_norm, activation, keys, feature, period, rope)                     \
+    ROW_(name, pairs, norm, places, qk_norm, activation, keys, feature, period, rope, 0, 0, 0, 0)
+#define ROW_(name, pairs, norm, places, qk_norm, activation, keys, feature, period, rope, window, a_cap,     \
+             f_cap, scaled)                                                                                  \
     {name, PTXK_ROPE_##pairs, LLAMA_##norm, LLAMA_##places, LLAMA_QK_##qk_norm, LLAMA_##activation,          \
-     LLAMA_KEYS_##keys, LLAMA_MORE_##more, period, LLAMA_ROPE_##rope, window, a, f, wide},
-    /*  name          pairs         norm         places     q, k    between  keys      more    period, rope */
+     LLAMA_KEYS_##keys, LLAMA_FEATURE_##feature, period, LLAMA_ROPE_##rope, window, a_cap, f_cap, scaled},
+    /*  name          pairs         norm         places     q, k    activ.   keys      feature period, rope */
     ROW("llama",      INTERLEAVED,  RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     MAY_MIX, 0, SAME)
     ROW("qwen2",      NEOX,         RMS,         BEFORE,    PLAIN,  SWIGLU,  NONE,     NONE,   0, SAME)
     ROW("qwen3",      NEOX,         RMS,         BEFORE,    HEADS,  SWIGLU,  NONE,     NONE,   0, SAME)
@@ -120,7 +123,7 @@ static const llama_architecture llama_architectures[] = {
 /* clang-format on */
 #define LLAMA_ARCHITECTURES (sizeof llama_architectures / sizeof *llama_architectures)
 
-/* X(name, what is another there): of the better known, to say more than that they are not known. */
+/* X(name, reason): well-known architectures that are not supported, with the reason for the message. */
 #define LLAMA_OTHER_ARCHITECTURES(X)                                                                         \
     X("gemma3n", "several streams, embeddings for each layer")                                               \
     X("gpt2", "LayerNorm, learned positions")                                                                \
@@ -128,8 +131,8 @@ static const llama_architecture llama_architectures[] = {
     X("mamba", "no attention")                                                                               \
     X("bert", "no decoder")
 
-/* X(key, neutral, who takes it): of values that change what a layer computes; but files have such keys with
-   values that change nothing, too. */
+/* X(key, neutral, LLAMA_KEYS_ that support it): keys that change what a layer computes. Without support they
+   are refused, unless they have the neutral value, which changes nothing. */
 #define LLAMA_REFUSED_KEYS(X)                                                                                \
     X("attention.scale", 0, LLAMA_KEYS_SCALES)                                                               \
     X("attention.clamp_kqv", 0, 0)                                                                           \
@@ -174,60 +177,64 @@ static const llama_architecture llama_architectures[] = {
     X(TQ1_0, PTXK_TQ1_0)                                                                                     \
     X(TQ2_0, PTXK_TQ2_0)
 
-/* What the file says of the model. */
+/* The numbers of a model, from its file. */
 typedef struct llama_config {
-    const llama_architecture *kind;
+    const llama_architecture *architecture;
     uint32_t vocab, hidden, layers, heads, kv_heads, head_dim, ffn, context;
     uint32_t experts, chosen;        /* of a mixture, in each layer; 0: there are none */
-    uint32_t expert_ffn, shared_ffn; /* like ffn, which is of layers without; shared 0: no shared expert */
-    uint32_t dense_layers;           /* so many layers have no experts */
+    uint32_t expert_ffn, shared_ffn; /* ffn of an expert, of the shared expert (0: there is none) */
+    uint32_t dense_layers;           /* number of layers, the first ones, that have no experts */
     uint32_t route_kind, route_flags, groups, chosen_groups; /* see ptxk_route_desc */
-    double route_scale;              /* of the experts' weights */
-    uint32_t latent, q_latent;       /* 0, or: elements of the latent of k and v; of that of q, 0: none */
+    double route_scale;              /* factor of the experts' weights */
+    uint32_t latent, q_latent;       /* elements of the latent of k and v, and of that of q; 0: none */
     uint32_t value_dim;              /* elements of a head of v */
-    int is_split;                    /* attn_k_b and attn_v_b instead of attn_kv_b */
-    uint32_t rope_dims, rope_pairs;  /* elements of a head that are turned; PTXK_ROPE_... */
-    double rope_theta, rope_scale;   /* positions are divided by the scale */
-    double local_theta;              /* of layers with a window; 0: as the others. Unscaled, see kind */
-    double yarn_context;             /* 0, or YaRN: the context that short waves still turn in as they did; */
-    double yarn_fast, yarn_slow;     /* short: more turns there than `fast`, long: fewer than `slow` */
-    uint32_t original_context;       /* 0, or: past it rope_factors_long.weight is taken, else _short */
+    int has_split_kv_b;              /* attn_k_b and attn_v_b instead of attn_kv_b */
+    uint32_t rope_dims, rope_pairs;  /* elements of a head that are rotated; PTXK_ROPE_... */
+    double rope_theta, rope_scale;   /* base of the frequencies; positions are divided by the scale */
+    double local_theta;              /* base in layers with a window, unscaled; 0: as in the others */
+    double yarn_context;             /* YaRN: the original context; 0: no YaRN. Pairs with more rotations */
+    double yarn_fast, yarn_slow;     /* in it than `fast` are not scaled, with fewer than `slow` fully */
+    uint32_t original_context;       /* beyond it rope_factors_long.weight is used, else _short; 0: neither */
     int unrotated;                   /* no layer is rotated */
-    double score_scale;              /* of q . k; 0: 1 / sqrt(head_dim) */
+    double score_scale;              /* factor of q . k */
     double local_score_scale;        /* the same in layers with a window */
     double attention_cap, final_cap; /* 0: none */
     double embedding_scale, residual_scale, logit_scale; /* 1 where there is none */
     double eps;                                          /* of the norms */
     uint32_t window;                                     /* positions that attention sees; 0: all */
-    uint32_t period;                                     /* see llama_architecture */
+    uint32_t full_attention_period;                      /* see llama_architecture */
 } llama_config;
 
-/* The window of a layer; 0: it sees all. */
+/* The window of a layer; 0: it has none. */
 static inline uint32_t llama_layer_window(const llama_config *c, uint32_t layer) {
-    return c->period && layer % c->period == c->period - 1 ? 0 : c->window;
+    return c->full_attention_period && layer % c->full_attention_period == c->full_attention_period - 1
+               ? 0
+               : c->window;
 }
 
-/* Whether a layer is one of those with a window, of a model that has both. */
+/* Whether a layer has a window, in a model that also has layers without. */
 static inline int llama_is_local(const llama_config *c, uint32_t layer) {
-    return c->period && c->window && llama_layer_window(c, layer);
+    return c->full_attention_period && c->window && llama_layer_window(c, layer);
 }
 
 static inline int llama_is_rotated(const llama_config *c, uint32_t layer) {
-    return !c->unrotated && (c->kind->local_rope != LLAMA_ROPE_ONLY || layer % c->period != c->period - 1);
+    return !c->unrotated
+           && (c->architecture->local_rope != LLAMA_ROPE_ONLY
+               || layer % c->full_attention_period != c->full_attention_period - 1);
 }
 
 /* -- tensors -- */
 
-/* How a tensor of a table stands to a model. */
+/* Whether a model has a tensor of the tables: no, perhaps, yes. */
 enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
 #define LLAMA_IF(condition) ((condition) ? LLAMA_MUST : LLAMA_NOT)
-#define LLAMA_NORMS_FFN(a) ((a)->places == LLAMA_BEFORE || (a)->places == LLAMA_BOTH)
-#define LLAMA_HAS_SINKS(a) (((a)->more & LLAMA_MORE_SINKS) == LLAMA_MORE_SINKS)
-#define LLAMA_HAS_LATENT(a) (((a)->more & LLAMA_MORE_LATENT) == LLAMA_MORE_LATENT)
+#define LLAMA_HAS_FFN_NORM(a) ((a)->norm_places == LLAMA_BEFORE || (a)->norm_places == LLAMA_BOTH)
+#define LLAMA_HAS_SINKS(a) (((a)->features & LLAMA_FEATURE_SINKS) == LLAMA_FEATURE_SINKS)
+#define LLAMA_HAS_LATENT(a) (((a)->features & LLAMA_FEATURE_LATENT) == LLAMA_FEATURE_LATENT)
 
-/* X(name, in the file, columns, rows, LLAMA_MUST ...): of the model, then of each layer. Rows 0: a vector, in
-   F32. The expressions are of a llama_config *c, its architecture *a, the layer's tensors *t before, and
-   whether the layer is a mixture. */
+/* X(name, name in the file, columns, rows, LLAMA_MUST ...): the model's tensors, then those of each layer.
+   Rows 0: a vector, in F32. The expressions use the llama_config *c, its architecture *a, the tensors *t that
+   precede in the layer, and `mixture`: whether the layer has experts. */
 #define LLAMA_TENSORS(X)                                                                                     \
     X(EMBEDDING, "token_embd.weight", c->hidden, c->vocab, LLAMA_MUST)                                       \
     X(OUTPUT_NORM, "output_norm.weight", c->hidden, 0, LLAMA_MUST)                                           \
@@ -238,9 +245,9 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(ROPE_SHORT, "rope_factors_short.weight", c->rope_dims / 2, 0, LLAMA_IF(c->original_context))           \
     X(ROPE_LONG, "rope_factors_long.weight", c->rope_dims / 2, 0, LLAMA_IF(c->original_context))
 #define LLAMA_LAYER_TENSORS(X)                                                                               \
-    X(ATTENTION_NORM, "attn_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_BEFORE)))                \
+    X(ATTENTION_NORM, "attn_norm.weight", c->hidden, 0, LLAMA_IF((a->norm_places & LLAMA_BEFORE)))           \
     X(ATTENTION_NORM_BIAS, "attn_norm.bias", c->hidden, 0,                                                   \
-      LLAMA_IF((a->places & LLAMA_BEFORE) && a->norm == LLAMA_LAYER_BIAS))                                   \
+      LLAMA_IF((a->norm_places & LLAMA_BEFORE) && a->norm == LLAMA_LAYER_BIAS))                              \
     X(QKV, "attn_qkv.weight", c->hidden, (c->heads + 2 * c->kv_heads) * c->head_dim, LLAMA_MAY)              \
     X(QKV_BIAS, "attn_qkv.bias", (c->heads + 2 * c->kv_heads) * c->head_dim, 0,                              \
       t[LLAMA_QKV].from ? LLAMA_MAY : LLAMA_NOT)                                                             \
@@ -261,20 +268,22 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(KV_A, "attn_kv_a_mqa.weight", c->hidden, c->latent + c->rope_dims, LLAMA_IF(c->latent))                \
     X(KV_A_NORM, "attn_kv_a_norm.weight", c->latent, 0, LLAMA_IF(c->latent))                                 \
     X(KV_B, "attn_kv_b.weight", c->latent, c->heads * (c->head_dim - c->rope_dims + c->value_dim),           \
-      LLAMA_IF(c->latent && !c->is_split))                                                                   \
-    X(K_B, "attn_k_b.weight", c->head_dim - c->rope_dims, c->latent, LLAMA_IF(c->latent && c->is_split))     \
-    X(V_B, "attn_v_b.weight", c->latent, c->value_dim, LLAMA_IF(c->latent && c->is_split))                   \
+      LLAMA_IF(c->latent && !c->has_split_kv_b))                                                             \
+    X(K_B, "attn_k_b.weight", c->head_dim - c->rope_dims, c->latent,                                         \
+      LLAMA_IF(c->latent && c->has_split_kv_b))                                                              \
+    X(V_B, "attn_v_b.weight", c->latent, c->value_dim, LLAMA_IF(c->latent && c->has_split_kv_b))             \
     X(O, "attn_output.weight", c->heads * c->value_dim, c->hidden, LLAMA_MUST)                               \
     X(O_BIAS, "attn_output.bias", c->hidden, 0, LLAMA_MAY)                                                   \
-    X(POST_ATTENTION_NORM, "post_attention_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))  \
+    X(POST_ATTENTION_NORM, "post_attention_norm.weight", c->hidden, 0,                                       \
+      LLAMA_IF((a->norm_places & LLAMA_AFTER)))                                                              \
     X(FFN_NORM, LLAMA_HAS_SINKS(a) ? "post_attention_norm.weight" : "ffn_norm.weight", c->hidden, 0,         \
-      LLAMA_IF(LLAMA_NORMS_FFN(a)))                                                                          \
+      LLAMA_IF(LLAMA_HAS_FFN_NORM(a)))                                                                       \
     X(FFN_NORM_BIAS, "ffn_norm.bias", c->hidden, 0,                                                          \
-      LLAMA_IF(LLAMA_NORMS_FFN(a) && a->norm == LLAMA_LAYER_BIAS))                                           \
-    X(GATE_UP, "ffn_up.weight", c->hidden, 2 * c->ffn, LLAMA_IF((a->more & LLAMA_MORE_FUSED)))               \
+      LLAMA_IF(LLAMA_HAS_FFN_NORM(a) && a->norm == LLAMA_LAYER_BIAS))                                        \
+    X(GATE_UP, "ffn_up.weight", c->hidden, 2 * c->ffn, LLAMA_IF((a->features & LLAMA_FEATURE_FUSED)))        \
     X(GATE, "ffn_gate.weight", c->hidden, c->ffn,                                                            \
-      LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && a->activation != LLAMA_GELU && !mixture))                    \
-    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->more & LLAMA_MORE_FUSED) && !mixture))           \
+      LLAMA_IF(!(a->features & LLAMA_FEATURE_FUSED) && a->activation != LLAMA_GELU && !mixture))             \
+    X(UP, "ffn_up.weight", c->hidden, c->ffn, LLAMA_IF(!(a->features & LLAMA_FEATURE_FUSED) && !mixture))    \
     X(DOWN, "ffn_down.weight", c->ffn, c->hidden, LLAMA_IF(!mixture))                                        \
     X(ROUTER, "ffn_gate_inp.weight", c->hidden, c->experts, LLAMA_IF(mixture))                               \
     X(EXPERTS_BALANCE, "exp_probs_b.bias", c->experts, 0, c->latent && mixture ? LLAMA_MAY : LLAMA_NOT)      \
@@ -292,35 +301,35 @@ enum { LLAMA_NOT = 0, LLAMA_MAY = 1, LLAMA_MUST = 2 };
     X(GATE_BIAS, "ffn_gate.bias", c->ffn, 0, t[LLAMA_GATE].from ? LLAMA_MAY : LLAMA_NOT)                     \
     X(UP_BIAS, "ffn_up.bias", c->ffn, 0, t[LLAMA_UP].from ? LLAMA_MAY : LLAMA_NOT)                           \
     X(DOWN_BIAS, "ffn_down.bias", c->hidden, 0, t[LLAMA_DOWN].from ? LLAMA_MAY : LLAMA_NOT)                  \
-    X(POST_FFN_NORM, "post_ffw_norm.weight", c->hidden, 0, LLAMA_IF((a->places & LLAMA_AFTER)))
+    X(POST_FFN_NORM, "post_ffw_norm.weight", c->hidden, 0, LLAMA_IF((a->norm_places & LLAMA_AFTER)))
 #define LLAMA_ENUM(name, in_file, columns, rows, presence) LLAMA_##name,
 enum llama_name { LLAMA_TENSORS(LLAMA_ENUM) LLAMA_MODEL_TENSORS };
 enum llama_layer_name { LLAMA_LAYER_TENSORS(LLAMA_ENUM) LLAMA_TENSORS_OF_A_LAYER };
 
-/* A tensor in the file and on the device, or a part of one: of each matrix so many rows from `first` on, of
-   these the columns from `column` on; a vector's elements from `first` on. What lies beyond the file's is 0.
-   from NULL: there is none. `whole`: q, k and v or gate and up lie in it, which go to the device by
-   themselves. */
+/* A tensor in the file and on the device, or a part of one: of each matrix `rows` rows from `first` on, and
+   in these `columns` columns from `column` on; of a vector the elements from `first` on. Elements beyond the
+   end of the file's tensor are 0. from NULL: there is no such tensor. is_divided: it is not uploaded, its
+   parts (q, k and v, or gate and up) are. */
 typedef struct llama_tensor {
     const gguf_tensor *from;
     uint64_t address;
     uint32_t columns, rows; /* rows: at least 1 */
     uint32_t is_part, first, column;
     uint32_t matrix, matrices; /* the first one, and how many */
-    uint32_t is_whole;
+    uint32_t is_divided;
 } llama_tensor;
 
 static inline int llama_is_vector(const llama_tensor *t) { return t->from->size[1] == 1; }
 
-/* Bytes of some columns. */
+/* Bytes of `columns` columns of a row. */
 static inline uint64_t llama_row_bytes(const llama_tensor *t, uint64_t columns) {
     uint64_t values = 1, bytes = 0;
     gguf_block(t->from->format, &values, &bytes);
     return columns / values * bytes;
 }
 
-/* Columns of a matrix, and of a part of one, are multiples of this: what gemm takes. */
-static inline uint32_t llama_unit(const llama_tensor *t) {
+/* gemm requires the columns of a matrix, or of a part of one, to be a multiple of this. */
+static inline uint32_t llama_column_unit(const llama_tensor *t) {
     uint64_t values = 1, bytes = 0;
     if (!t->from) return 1;
     gguf_block(t->from->format, &values, &bytes);
@@ -337,7 +346,7 @@ static inline int llama_is_mixture(const llama_config *c, uint32_t layer) {
     return c->experts && layer >= c->dense_layers;
 }
 
-/* Matrices in a tensor of a layer: of each expert, or of each head. */
+/* The number of matrices in a tensor of a layer: one for each expert or head, else 1. */
 static inline uint32_t llama_matrices(const llama_config *c, enum llama_layer_name name) {
     if (name == LLAMA_K_B || name == LLAMA_V_B) return c->heads;
     return name >= LLAMA_GATE_EXPERTS && name <= LLAMA_DOWN_EXPERTS && c->experts ? c->experts : 1;
@@ -361,20 +370,21 @@ static inline const char *llama_key(char *room, size_t bytes, const gguf *g, con
     return room;
 }
 
-/* A whole number from 1 to a limit. */
-static inline int llama_count(const gguf *g, const char *key, uint32_t most, uint32_t *x, gguf_error *why) {
+/* Reads a whole number from 1 to `max`. */
+static inline int llama_read_count(const gguf *g, const char *key, uint32_t max, uint32_t *x,
+                                   gguf_error *why) {
     char room[160];
     if (!gguf_get_u32(g, llama_key(room, sizeof room, g, key), x))
         return gguf_fail(why, gguf_place(g, room), "'%s' is missing, or no whole number", room);
-    if (*x < 1 || *x > most)
+    if (*x < 1 || *x > max)
         return gguf_fail(why, gguf_place(g, room), "'%s' is %u, must be 1 to %u", room, (unsigned)*x,
-                         (unsigned)most);
+                         (unsigned)max);
     return 0;
 }
 
-/* A number that may be missing, between limits that are not in it. */
-static inline int llama_optional(const gguf *g, const char *key, double above, double below, double *x,
-                                 gguf_error *why) {
+/* Reads an optional number, which must be above `above` and below `below`. */
+static inline int llama_read_optional(const gguf *g, const char *key, double above, double below, double *x,
+                                      gguf_error *why) {
     char room[160];
     if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
     if (!gguf_get_float(g, room, x))
@@ -384,11 +394,11 @@ static inline int llama_optional(const gguf *g, const char *key, double above, d
                      below);
 }
 
-/* YaRN (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension of large
-   language models", 2023), as files mean it: see llama_frequency; q and k are 1 + ln(scale) / 10 times as
-   long, which, where all of a head is turned, is the square of that in the scores. */
+/* Reads YaRN's numbers (B. Peng, J. Quesnelle, H. Fan, E. Shippole, "YaRN: efficient context window extension
+   of large language models", 2023). It changes frequencies, see llama_frequency, and multiplies rotated
+   elements of q and k by 1 + ln(scale) / 10; if a whole head is rotated, its square multiplies scores. */
 static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place, gguf_error *why) {
-    double longer;
+    double attention_factor;
     char key[160];
     uint32_t context = c->context;
     c->yarn_fast = 32;
@@ -400,32 +410,32 @@ static inline int llama_read_yarn(llama_config *c, const gguf *g, uint64_t place
         return gguf_fail(why, place, "YaRN by %g on a base of %g, must be 1 or more, and above 1",
                          c->rope_scale, c->rope_theta);
     if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.original_context_length"))
-        && llama_count(g, "rope.scaling.original_context_length", 1u << 30, &context, why))
+        && llama_read_count(g, "rope.scaling.original_context_length", 1u << 30, &context, why))
         return 1;
-    if (llama_optional(g, "rope.scaling.yarn_beta_fast", 0, 1e30, &c->yarn_fast, why)
-        || llama_optional(g, "rope.scaling.yarn_beta_slow", 0, c->yarn_fast, &c->yarn_slow, why))
+    if (llama_read_optional(g, "rope.scaling.yarn_beta_fast", 0, 1e30, &c->yarn_fast, why)
+        || llama_read_optional(g, "rope.scaling.yarn_beta_slow", 0, c->yarn_fast, &c->yarn_slow, why))
         return 1;
     c->yarn_context = context;
-    longer = 1 + 0.1 * log(c->rope_scale);
-    if (c->latent) { /* q and k stay as long as they are; only scores grow, of all elements */
+    attention_factor = 1 + 0.1 * log(c->rope_scale);
+    if (c->latent) { /* q and k are not multiplied; all of the score is */
         double by = 0;
         if (!gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.yarn_log_multiplier")))
             return gguf_fail(why, place, "YaRN, and '%s' is missing", key);
-        if (llama_optional(g, "rope.scaling.yarn_log_multiplier", -1e-30, 10, &by, why)) return 1;
-        longer = 1 + by * log(c->rope_scale);
+        if (llama_read_optional(g, "rope.scaling.yarn_log_multiplier", -1e-30, 10, &by, why)) return 1;
+        attention_factor = 1 + by * log(c->rope_scale);
     }
-    c->score_scale *= longer * longer;
+    c->score_scale *= attention_factor * attention_factor;
     return 0;
 }
 
-/* The pair of a head (0, 1, ...; no whole number) that turns so often within YaRN's context. */
+/* The index, not rounded, of the pair that makes `turns` rotations within YaRN's original context. */
 static inline double llama_yarn_pair(const llama_config *c, double turns) {
     return c->rope_dims / 2.0 * log(c->yarn_context / (turns * 6.28318530717958647693)) / log(c->rope_theta);
 }
 
-/* Radians for each position of pair i, whose frequency is divided by a factor of its own: all of it is slowed
-   by the scale; with YaRN only long waves are, those between long and short in part. local: of layers with a
-   window, where they are turned in another way. */
+/* The frequency of pair i, in radians for each position, divided by the pair's own factor and by the scale.
+   YaRN divides only low frequencies by the scale, and those between low and high in part. local: for layers
+   with a window that have their own RoPE. */
 static inline double llama_frequency(const llama_config *c, uint32_t i, double factor, int local) {
     double theta = local ? c->local_theta : c->rope_theta;
     double f = pow(theta, -2.0 * i / c->rope_dims) / factor, low, high, share;
@@ -437,12 +447,12 @@ static inline double llama_frequency(const llama_config *c, uint32_t i, double f
     return f * (1 - share) + f / c->rope_scale * share;
 }
 
-/* What stretches positions: rope.scaling.type, missing: as if 'linear'. */
+/* Reads how positions are scaled, by rope.scaling.type; missing: 'linear'. */
 static inline int llama_read_scaling(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     gguf_text scaling;
     int yarn = 0;
-    if (llama_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why)) return 1;
+    if (llama_read_optional(g, "rope.scale_linear", 0, 1e30, &c->rope_scale, why)) return 1;
     if (gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.type"))) {
         if (!gguf_get_text(g, key, &scaling))
             return gguf_fail(why, gguf_place(g, key), "'%s' is no string", key);
@@ -451,31 +461,31 @@ static inline int llama_read_scaling(llama_config *c, const gguf *g, gguf_error 
             return 0;
         }
         yarn = gguf_is(scaling, "yarn");
-        if (gguf_is(scaling, "longrope") && c->kind->keys & LLAMA_KEYS_LONG) return 0;
+        if (gguf_is(scaling, "longrope") && c->architecture->keys & LLAMA_KEYS_LONG) return 0;
         if (!yarn && !gguf_is(scaling, "linear"))
             return gguf_fail(why, gguf_place(g, key), "'%s' is '%.*s', must be 'none', 'linear' or 'yarn'",
                              key, gguf_shown(scaling), scaling.at);
     }
-    return llama_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
+    return llama_read_optional(g, "rope.scaling.factor", 0, 1e30, &c->rope_scale, why)
            || (yarn && llama_read_yarn(c, g, gguf_place(g, key), why));
 }
 
-/* Tables of factors for contexts up to the original one and past it, which stretch q and k, too. */
+/* Reads LongRoPE: tables of factors up to the original context and beyond; attn_factor multiplies q and k. */
 static inline int llama_read_long_rope(llama_config *c, const gguf *g, gguf_error *why) {
     double factor = 1;
     char key[160];
-    if (!(c->kind->keys & LLAMA_KEYS_LONG)) return 0;
+    if (!(c->architecture->keys & LLAMA_KEYS_LONG)) return 0;
     if (gguf_tensor_find(g, "rope_factors_long.weight") || gguf_tensor_find(g, "rope_factors_short.weight"))
-        if (llama_count(g, "rope.scaling.original_context_length", 1u << 30, &c->original_context, why))
+        if (llama_read_count(g, "rope.scaling.original_context_length", 1u << 30, &c->original_context, why))
             return 1;
-    if (llama_optional(g, "rope.scaling.attn_factor", 0, 1e6, &factor, why)) return 1;
+    if (llama_read_optional(g, "rope.scaling.attn_factor", 0, 1e6, &factor, why)) return 1;
     if (c->rope_dims != c->head_dim && (factor < 1 || factor > 1)) {
         llama_key(key, sizeof key, g, "rope.scaling.attn_factor");
         return gguf_fail(why, gguf_place(g, key),
                          "'%s' is %g, and only %u of a head's %u elements are turned", key, factor,
                          (unsigned)c->rope_dims, (unsigned)c->head_dim);
     }
-    c->score_scale *= factor * factor; /* q and k are both longer */
+    c->score_scale *= factor * factor; /* both q and k are multiplied */
     return 0;
 }
 
@@ -486,34 +496,36 @@ static inline int llama_read_rope(llama_config *c, const gguf *g, gguf_error *wh
     c->rope_theta = 10000;
     c->rope_scale = 1;
     c->score_scale = c->local_score_scale =
-        1 / sqrt(c->layers == c->kind->wide_layers ? (double)c->hidden / c->heads : (double)c->head_dim);
-    if (c->kind->keys & LLAMA_KEYS_SCALES && gguf_find(g, llama_key(key, sizeof key, g, "attention.scale"))) {
+        1 / sqrt(c->layers == c->architecture->layers_scaled_by_hidden ? (double)c->hidden / c->heads
+                                                                       : (double)c->head_dim);
+    if (c->architecture->keys & LLAMA_KEYS_SCALES
+        && gguf_find(g, llama_key(key, sizeof key, g, "attention.scale"))) {
         double scale = 0;
-        if (llama_optional(g, "attention.scale", -1e-30, 1e30, &scale, why)) return 1;
+        if (llama_read_optional(g, "attention.scale", -1e-30, 1e30, &scale, why)) return 1;
         if (scale > 0) c->score_scale = c->local_score_scale = scale;
     }
-    if (c->kind->keys & LLAMA_KEYS_SWITCH
+    if (c->architecture->keys & LLAMA_KEYS_SWITCH
         && gguf_find(g, llama_key(key, sizeof key, g, "rope.scaling.finetuned"))
         && !gguf_get_bool(g, key, &on))
         return gguf_fail(why, gguf_place(g, key), "'%s' is no bool", key);
     c->unrotated = !on;
     if (gguf_find(g, llama_key(key, sizeof key, g, "rope.dimension_count"))
-        && (llama_count(g, "rope.dimension_count", c->head_dim, &c->rope_dims, why)))
+        && (llama_read_count(g, "rope.dimension_count", c->head_dim, &c->rope_dims, why)))
         return 1;
     if (c->rope_dims % 2)
         return gguf_fail(why, gguf_place(g, key), "'%s' is odd: %u", key, (unsigned)c->rope_dims);
-    if (llama_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)) return 1;
-    if (c->kind->local_rope == LLAMA_ROPE_BASE) c->local_theta = 10000;
-    if (c->kind->local_rope == LLAMA_ROPE_UNSCALED) c->local_theta = c->rope_theta;
-    if (c->local_theta > 0 && llama_optional(g, "rope.freq_base_swa", 0, 1e30, &c->local_theta, why))
+    if (llama_read_optional(g, "rope.freq_base", 0, 1e30, &c->rope_theta, why)) return 1;
+    if (c->architecture->local_rope == LLAMA_ROPE_BASE) c->local_theta = 10000;
+    if (c->architecture->local_rope == LLAMA_ROPE_UNSCALED) c->local_theta = c->rope_theta;
+    if (c->local_theta > 0 && llama_read_optional(g, "rope.freq_base_swa", 0, 1e30, &c->local_theta, why))
         return 1;
     if (llama_read_scaling(c, g, why) || llama_read_long_rope(c, g, why)) return 1;
     if (!(c->local_theta > 0)) c->local_score_scale = c->score_scale;
     return 0;
 }
 
-/* The names of the table, each behind a space. room: 240 bytes. */
-static inline const char *llama_known(char *room) {
+/* The names of the known architectures, each after a space. room: 240 bytes. */
+static inline const char *llama_list_architectures(char *room) {
     uint32_t i;
     size_t n = 0;
     room[0] = 0;
@@ -522,7 +534,7 @@ static inline const char *llama_known(char *room) {
     return room;
 }
 
-/* The architecture, and nothing in it that is not known. */
+/* Finds the architecture, and refuses keys that it does not support. */
 static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_error *why) {
     static const char general[] = "general.architecture";
     gguf_text name;
@@ -533,29 +545,29 @@ static inline int llama_read_architecture(llama_config *c, const gguf *g, gguf_e
     if (!gguf_get_text(g, general, &name))
         return gguf_fail(why, gguf_place(g, general), "'%s' is missing, or no text", general);
     for (i = 0; i < LLAMA_ARCHITECTURES; i++)
-        if (gguf_is(name, llama_architectures[i].name)) c->kind = &llama_architectures[i];
+        if (gguf_is(name, llama_architectures[i].name)) c->architecture = &llama_architectures[i];
 #define LLAMA_OTHER(text, reason)                                                                            \
     if (gguf_is(name, text))                                                                                 \
         return gguf_fail(why, gguf_place(g, general), "architecture '%s' (%s), known are:%s", text, reason,  \
-                         llama_known(known));
+                         llama_list_architectures(known));
 #define LLAMA_REFUSED(text, neutral, takes)                                                                  \
-    if (!(c->kind->keys & (takes)) && gguf_find(g, llama_key(key, sizeof key, g, text))                      \
+    if (!(c->architecture->keys & (takes)) && gguf_find(g, llama_key(key, sizeof key, g, text))              \
         && !(gguf_get_float(g, key, &x) && x >= (neutral) && x <= (neutral)))                                \
         return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
     LLAMA_OTHER_ARCHITECTURES(LLAMA_OTHER)
-    if (!c->kind)
+    if (!c->architecture)
         return gguf_fail(why, gguf_place(g, general), "architecture '%.*s', known are:%s", gguf_shown(name),
-                         name.at, llama_known(known));
-    c->rope_pairs = c->kind->rope_pairs;
+                         name.at, llama_list_architectures(known));
+    c->rope_pairs = c->architecture->rope_pairs;
     LLAMA_REFUSED_KEYS(LLAMA_REFUSED)
     return 0;
 }
 
-/* How LATENT architectures choose experts: by the softmax or sigmoid p of scores; the weights may be
-   normalised, and are multiplied by a factor. With groups, experts come from the groups with the largest p,
-   or, where the file has a balance, sum of two largest p + balance, and by p + balance. So do the models' own
-   programs: DeepSeek-V2 (modeling_deepseek_v2.py of Transformers, group_limited_greedy) and DeepSeek-V3
-   (inference/model.py, Gate). llama.cpp sums the two largest of both. */
+/* Reads how LATENT architectures choose experts. p is the softmax or sigmoid of scores; the weights p may be
+   normalised, and are multiplied by a factor. With groups, experts are chosen from the groups with the
+   largest p or, if the file has a balance, with the largest sum of two p + balance, and then by p + balance.
+   So do the models' own programs: DeepSeek-V2 (modeling_deepseek_v2.py of Transformers, group_limited_greedy)
+   and DeepSeek-V3 (inference/model.py, Gate). llama.cpp takes the sum of two for both. */
 static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     uint32_t shared = 0, function = 1;
@@ -569,7 +581,7 @@ static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error 
     if ((uint64_t)shared * c->expert_ffn > 1u << 22)
         return gguf_fail(why, gguf_place(g, key), "%u shared experts of %u", (unsigned)shared,
                          (unsigned)c->expert_ffn);
-    c->shared_ffn = shared * c->expert_ffn; /* they lie in one */
+    c->shared_ffn = shared * c->expert_ffn; /* the file has them as one */
     if (gguf_find(g, llama_key(key, sizeof key, g, "expert_gating_func"))
         && (!gguf_get_u32(g, key, &function) || function < 1 || function > 2))
         return gguf_fail(why, gguf_place(g, key), "'%s' is %u, must be 1 (softmax) or 2 (sigmoid)", key,
@@ -579,7 +591,7 @@ static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error 
         return gguf_fail(why, gguf_place(g, key), "'%s' is no bool", key);
     c->route_kind = function == 1 ? PTXK_ROUTE_SOFTMAX : PTXK_ROUTE_SIGMOID;
     c->route_flags = normalise ? PTXK_ROUTE_NORMALIZE : 0;
-    if (llama_optional(g, "expert_weights_scale", -1e-30, 1e6, &c->route_scale, why)) return 1;
+    if (llama_read_optional(g, "expert_weights_scale", -1e-30, 1e6, &c->route_scale, why)) return 1;
     if (!(c->route_scale > 0)) c->route_scale = 1;
     if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_group_count"))) return 0;
     if (!gguf_get_u32(g, key, &c->groups) || c->groups > 32 || (c->groups && c->experts % c->groups))
@@ -588,42 +600,42 @@ static inline int llama_read_routing(llama_config *c, const gguf *g, gguf_error 
                          (unsigned)c->groups, (unsigned)c->experts);
     if (c->groups == 1) c->groups = 0;
     if (!c->groups) return 0;
-    if (llama_count(g, "expert_group_used_count", c->groups, &c->chosen_groups, why)) return 1;
+    if (llama_read_count(g, "expert_group_used_count", c->groups, &c->chosen_groups, why)) return 1;
     if (c->chosen <= c->chosen_groups * (c->experts / c->groups)) return 0;
     return gguf_fail(why, gguf_place(g, key), "%u experts of %u groups of %u", (unsigned)c->chosen,
                      (unsigned)c->chosen_groups, (unsigned)(c->experts / c->groups));
 }
 
-/* Experts, which files of other architectures may count, too, as none. */
+/* Reads the experts. Files of architectures without experts may give their number as 0. */
 static inline int llama_read_experts(llama_config *c, const gguf *g, gguf_error *why) {
-    uint32_t more = c->kind->more;
+    uint32_t features = c->architecture->features;
     char key[160];
-    c->route_kind = (more & LLAMA_MORE_SHARED) == LLAMA_MORE_SHARED ? PTXK_ROUTE_SOFTMAX
-                                                                     : PTXK_ROUTE_SOFTMAX_CHOSEN;
+    c->route_kind = (features & LLAMA_FEATURE_SHARED) == LLAMA_FEATURE_SHARED ? PTXK_ROUTE_SOFTMAX
+                                                                              : PTXK_ROUTE_SOFTMAX_CHOSEN;
     c->route_scale = 1;
-    if (more & LLAMA_MORE_MIX) {
-        if (llama_count(g, "expert_count", 512, &c->experts, why)
-            || llama_count(g, "expert_feed_forward_length", 1u << 22, &c->expert_ffn, why)
-            || ((more & LLAMA_MORE_SHARED) == LLAMA_MORE_SHARED
-                && llama_count(g, "expert_shared_feed_forward_length", 1u << 22, &c->shared_ffn, why)))
+    if (features & LLAMA_FEATURE_MIX) {
+        if (llama_read_count(g, "expert_count", 512, &c->experts, why)
+            || llama_read_count(g, "expert_feed_forward_length", 1u << 22, &c->expert_ffn, why)
+            || ((features & LLAMA_FEATURE_SHARED) == LLAMA_FEATURE_SHARED
+                && llama_read_count(g, "expert_shared_feed_forward_length", 1u << 22, &c->shared_ffn, why)))
             return 1;
     } else {
         if (!gguf_find(g, llama_key(key, sizeof key, g, "expert_count"))) return 0;
         if (!gguf_get_u32(g, key, &c->experts))
             return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
         if (!c->experts) return 0;
-        if (!(more & LLAMA_MORE_MAY_MIX))
+        if (!(features & LLAMA_FEATURE_MAY_MIX))
             return gguf_fail(why, gguf_place(g, key), "a model of %u experts", (unsigned)c->experts);
-        if (llama_count(g, "expert_count", 512, &c->experts, why)) return 1;
+        if (llama_read_count(g, "expert_count", 512, &c->experts, why)) return 1;
         c->expert_ffn = c->ffn;
     }
-    return llama_count(g, "expert_used_count", c->experts < 16 ? c->experts : 16, &c->chosen, why)
-           || (LLAMA_HAS_LATENT(c->kind) && llama_read_routing(c, g, why));
+    return llama_read_count(g, "expert_used_count", c->experts < 16 ? c->experts : 16, &c->chosen, why)
+           || (LLAMA_HAS_LATENT(c->architecture) && llama_read_routing(c, g, why));
 }
 
-/* A number that may be missing, but must then be this one or the other. */
-static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uint32_t other,
-                               gguf_error *why) {
+/* Checks an optional number: if it is there, it must be `one` or `other`. */
+static inline int llama_check_optional(const gguf *g, const char *key, uint32_t one, uint32_t other,
+                                       gguf_error *why) {
     char room[160];
     uint32_t x;
     if (!gguf_find(g, llama_key(room, sizeof room, g, key))) return 0;
@@ -631,53 +643,53 @@ static inline int llama_expect(const gguf *g, const char *key, uint32_t one, uin
     return gguf_fail(why, gguf_place(g, room), "'%s' must be %u or %u", room, (unsigned)one, (unsigned)other);
 }
 
-/* Attention over latents (see ptxk_flash_mla): a head of q has elements that meet the latent and, behind
-   them, rotated ones; so has the key, which all heads share: the latent by its norm, rotated elements. For
-   each head attn_k_b takes the former of q to the latent's space, and attn_v_b what attention gives back from
-   there. Older files have both as one matrix attn_kv_b, from the latent to keys and values of all heads. */
+/* Reads the sizes of attention over latents (see ptxk_flash_mla). A head of q has plain, then rotated
+   elements. All heads share one key: the normalised latent, then rotated elements. For each head, attn_k_b
+   maps the plain elements of q to the latent's space, and attn_v_b maps the result of attention back. Older
+   files have both as one matrix, attn_kv_b, which maps the latent to keys and values of all heads. */
 static inline int llama_read_latent(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     c->kv_heads = 1;
-    if (llama_count(g, "attention.kv_lora_rank", 512, &c->latent, why)) return 1;
+    if (llama_read_count(g, "attention.kv_lora_rank", 512, &c->latent, why)) return 1;
     if (c->latent != 128 && c->latent != 256 && c->latent != 512)
         return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "attention.kv_lora_rank")),
                          "'%s' is %u, must be 128, 256 or 512", key, (unsigned)c->latent);
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.q_lora_rank"))
         && (!gguf_get_u32(g, key, &c->q_latent) || c->q_latent > 1u << 20))
         return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number to 2^20", key);
-    c->is_split = gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length_mla")) != NULL;
-    if (llama_count(g, c->is_split ? "attention.key_length_mla" : "attention.key_length", 1024, &c->head_dim,
-                    why)
-        || llama_count(g, c->is_split ? "attention.value_length_mla" : "attention.value_length", 1024,
-                       &c->value_dim, why)
-        || llama_count(g, "rope.dimension_count", 64, &c->rope_dims, why))
+    c->has_split_kv_b = gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length_mla")) != NULL;
+    if (llama_read_count(g, c->has_split_kv_b ? "attention.key_length_mla" : "attention.key_length", 1024,
+                         &c->head_dim, why)
+        || llama_read_count(g, c->has_split_kv_b ? "attention.value_length_mla" : "attention.value_length",
+                            1024, &c->value_dim, why)
+        || llama_read_count(g, "rope.dimension_count", 64, &c->rope_dims, why))
         return 1;
     if (c->rope_dims % 16 || c->head_dim % 8 || c->value_dim % 8 || c->head_dim <= c->rope_dims)
         return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "rope.dimension_count")),
                          "keys of %u elements, %u of them rotated, and values of %u: must be multiples of 8, "
                          "the rotated ones of 16, and some not rotated",
                          (unsigned)c->head_dim, (unsigned)c->rope_dims, (unsigned)c->value_dim);
-    return llama_expect(g, "attention.head_count_kv", 1, c->heads, why)
-           || (c->is_split
-               && (llama_expect(g, "attention.key_length", c->latent + c->rope_dims, c->head_dim, why)
-                   || llama_expect(g, "attention.value_length", c->latent, c->value_dim, why)));
+    return llama_check_optional(g, "attention.head_count_kv", 1, c->heads, why)
+           || (c->has_split_kv_b
+               && (llama_check_optional(g, "attention.key_length", c->latent + c->rope_dims, c->head_dim, why)
+                   || llama_check_optional(g, "attention.value_length", c->latent, c->value_dim, why)));
 }
 
-/* heads, kv_heads, head_dim */
+/* Reads heads, kv_heads, head_dim and value_dim. */
 static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
     uint32_t values;
-    if (llama_count(g, "attention.head_count", 4096, &c->heads, why)) return 1;
-    if (LLAMA_HAS_LATENT(c->kind)) return llama_read_latent(c, g, why);
+    if (llama_read_count(g, "attention.head_count", 4096, &c->heads, why)) return 1;
+    if (LLAMA_HAS_LATENT(c->architecture)) return llama_read_latent(c, g, why);
     c->kv_heads = c->heads;
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.head_count_kv"))
-        && llama_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
+        && llama_read_count(g, "attention.head_count_kv", c->heads, &c->kv_heads, why))
         return 1;
     if (c->heads % c->kv_heads)
         return gguf_fail(why, gguf_place(g, key), "%u heads on %u", (unsigned)c->heads,
                          (unsigned)c->kv_heads);
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length"))) {
-        if (llama_count(g, "attention.key_length", 4096, &c->head_dim, why)) return 1;
+        if (llama_read_count(g, "attention.key_length", 4096, &c->head_dim, why)) return 1;
     } else {
         if (c->hidden % c->heads)
             return gguf_fail(why, gguf_place(g, llama_key(key, sizeof key, g, "attention.head_count")),
@@ -686,7 +698,7 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
                              (unsigned)c->hidden, (unsigned)c->heads);
         c->head_dim = c->hidden / c->heads;
     }
-    if (c->head_dim % 8 || c->head_dim > 256) { /* what the kernels of attention take */
+    if (c->head_dim % 8 || c->head_dim > 256) { /* limits of the attention kernels */
         if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.key_length")))
             llama_key(key, sizeof key, g, "attention.head_count");
         return gguf_fail(why, gguf_place(g, key), "heads of %u elements, must be a multiple of 8 up to 256",
@@ -699,42 +711,43 @@ static inline int llama_read_heads(llama_config *c, const gguf *g, gguf_error *w
                      (unsigned)c->head_dim);
 }
 
-/* Which layers see how far. */
+/* Reads the attention window, and which layers have it. */
 static inline int llama_read_window(llama_config *c, const gguf *g, gguf_error *why) {
     char key[160];
-    c->window = c->kind->window;
-    c->period = c->kind->period;
+    c->window = c->architecture->window;
+    c->full_attention_period = c->architecture->full_attention_period;
     if (gguf_find(g, llama_key(key, sizeof key, g, "attention.sliding_window"))
         && !gguf_get_u32(g, key, &c->window))
         return gguf_fail(why, gguf_place(g, key), "'%s' is no whole number", key);
     if (!gguf_find(g, llama_key(key, sizeof key, g, "attention.sliding_window_pattern"))) return 0;
-    if (!c->period) return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
-    return llama_count(g, "attention.sliding_window_pattern", 10000, &c->period, why);
+    if (!c->full_attention_period)
+        return gguf_fail(why, gguf_place(g, key), "'%s': nothing here does that", key);
+    return llama_read_count(g, "attention.sliding_window_pattern", 10000, &c->full_attention_period, why);
 }
 
-/* Factors and soft caps. */
+/* Reads the scales and soft caps. */
 static inline int llama_read_scales(llama_config *c, const gguf *g, gguf_error *why) {
-    uint32_t keys = c->kind->keys;
-    c->embedding_scale = c->kind->more & LLAMA_MORE_ROOT ? sqrt((double)c->hidden) : 1;
+    uint32_t keys = c->architecture->keys;
+    c->embedding_scale = c->architecture->features & LLAMA_FEATURE_ROOT ? sqrt((double)c->hidden) : 1;
     c->residual_scale = c->logit_scale = 1;
-    c->attention_cap = (double)c->kind->attention_cap;
-    c->final_cap = (double)c->kind->final_cap;
+    c->attention_cap = (double)c->architecture->attention_cap;
+    c->final_cap = (double)c->architecture->final_cap;
     if (keys & LLAMA_KEYS_CAPS
-        && (llama_optional(g, "attn_logit_softcapping", 1e-6, 1e6, &c->attention_cap, why)
-            || llama_optional(g, "final_logit_softcapping", 1e-6, 1e6, &c->final_cap, why)))
+        && (llama_read_optional(g, "attn_logit_softcapping", 1e-6, 1e6, &c->attention_cap, why)
+            || llama_read_optional(g, "final_logit_softcapping", 1e-6, 1e6, &c->final_cap, why)))
         return 1;
     if (keys & LLAMA_KEYS_SCALES
-        && (llama_optional(g, "embedding_scale", 0, 1e6, &c->embedding_scale, why)
-            || llama_optional(g, "residual_scale", 0, 1e6, &c->residual_scale, why)))
+        && (llama_read_optional(g, "embedding_scale", 0, 1e6, &c->embedding_scale, why)
+            || llama_read_optional(g, "residual_scale", 0, 1e6, &c->residual_scale, why)))
         return 1;
     if (keys & (LLAMA_KEYS_TIMES | LLAMA_KEYS_DIVIDED)
-        && llama_optional(g, "logit_scale", 0, 1e6, &c->logit_scale, why))
+        && llama_read_optional(g, "logit_scale", 0, 1e6, &c->logit_scale, why))
         return 1;
     if (keys & LLAMA_KEYS_DIVIDED) c->logit_scale = 1 / c->logit_scale;
     return 0;
 }
 
-/* Reads and checks the numbers; the tensors are checked against them by llama_find_tensors. */
+/* Reads and checks the numbers; llama_find_tensors checks the tensors against them. */
 static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
     const gguf_tensor *embedding = gguf_tensor_find(g, "token_embd.weight");
     const char *eps;
@@ -745,19 +758,20 @@ static inline int llama_read(llama_config *c, const gguf *g, gguf_error *why) {
     if (embedding->dimensions != 2 || embedding->size[1] > 1u << 24)
         return gguf_fail(why, embedding->offset, "'token_embd.weight': not a matrix of at most 2^24 rows");
     c->vocab = (uint32_t)embedding->size[1];
-    if (llama_count(g, "block_count", 10000, &c->layers, why)
-        || llama_count(g, "context_length", 1u << 30, &c->context, why)
-        || llama_count(g, "embedding_length", 1u << 20, &c->hidden, why)
-        || llama_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_experts(c, g, why)
+    if (llama_read_count(g, "block_count", 10000, &c->layers, why)
+        || llama_read_count(g, "context_length", 1u << 30, &c->context, why)
+        || llama_read_count(g, "embedding_length", 1u << 20, &c->hidden, why)
+        || llama_read_count(g, "feed_forward_length", 1u << 22, &c->ffn, why) || llama_read_experts(c, g, why)
         || llama_read_heads(c, g, why))
         return 1;
-    eps = c->kind->norm == LLAMA_RMS ? "attention.layer_norm_rms_epsilon" : "attention.layer_norm_epsilon";
+    eps = c->architecture->norm == LLAMA_RMS ? "attention.layer_norm_rms_epsilon"
+                                             : "attention.layer_norm_epsilon";
     if (!gguf_get_float(g, llama_key(key, sizeof key, g, eps), &c->eps) || !(c->eps >= 0 && c->eps < 1))
         return gguf_fail(why, gguf_place(g, key), "'%s' is missing, or not from 0 to 1", key);
     return llama_read_window(c, g, why) || llama_read_scales(c, g, why) || llama_read_rope(c, g, why);
 }
 
-/* One tensor of a table's line, which must have these sizes: so many matrices. */
+/* Finds a tensor of the tables, and checks its sizes, its number of matrices and its format. */
 static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *name, uint32_t columns,
                                     uint32_t rows, uint32_t matrices, int presence, gguf_error *why) {
     uint32_t format;
@@ -782,18 +796,19 @@ static inline int llama_find_tensor(llama_tensor *t, const gguf *g, const char *
     if (!llama_format(t->from->format, &format))
         return gguf_fail(why, t->from->offset, "'%s': no kernels for %s", name,
                          gguf_format_name(t->from->format));
-    if (rows && !strstr(name, ".bias") && columns % llama_unit(t))
+    if (rows && !strstr(name, ".bias") && columns % llama_column_unit(t))
         return gguf_fail(why, t->from->offset, "'%s': rows of %u values, must be a multiple of %u in %s",
-                         name, (unsigned)columns, (unsigned)llama_unit(t), gguf_format_name(t->from->format));
+                         name, (unsigned)columns, (unsigned)llama_column_unit(t),
+                         gguf_format_name(t->from->format));
     return 0;
 }
 
-/* Makes t the next rows of another tensor, which may be missing, and moves *row behind them. */
+/* Makes t the next `rows` rows, from *row on, of `whole`, if that tensor exists; advances *row. */
 static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_t rows, uint32_t *row) {
     if (!whole->from) return;
     *t = *whole;
-    whole->is_whole = 1;
-    t->is_whole = 0;
+    whole->is_divided = 1;
+    t->is_divided = 0;
     t->is_part = 1;
     t->first = *row;
     if (whole->rows == 1) /* a vector */
@@ -803,8 +818,8 @@ static inline void llama_take_rows(llama_tensor *t, llama_tensor *whole, uint32_
     *row += rows;
 }
 
-/* The matrices of a layer that lie in one tensor. */
-static inline void llama_split(const llama_config *c, llama_tensor *t) {
+/* Splits the tensors of a layer that hold several of its matrices. */
+static inline void llama_split_fused(const llama_config *c, llama_tensor *t) {
     uint32_t q = c->heads * c->head_dim, kv = c->kv_heads * c->head_dim, row;
     row = 0;
     llama_take_rows(&t[LLAMA_Q], &t[LLAMA_QKV], q, &row);
@@ -817,15 +832,15 @@ static inline void llama_split(const llama_config *c, llama_tensor *t) {
     row = 0;
     llama_take_rows(&t[LLAMA_GATE], &t[LLAMA_GATE_UP], c->ffn, &row);
     llama_take_rows(&t[LLAMA_UP], &t[LLAMA_GATE_UP], c->ffn, &row);
-    row = 0; /* K: of the latent; V: of the rotated elements */
+    row = 0; /* LLAMA_K: the rows that make the latent; LLAMA_V: the rotated elements of the key */
     llama_take_rows(&t[LLAMA_K], &t[LLAMA_KV_A], c->latent, &row);
     llama_take_rows(&t[LLAMA_V], &t[LLAMA_KV_A], c->rope_dims, &row);
 }
 
-/* All tensors of the model, in an array to be freed. A tensor that is none of them is refused: who ignored it
-   would compute something else than the model. */
+/* Finds all tensors of the model; returns an array to be freed, or NULL. An unknown tensor in the file is
+   refused: a program that ignored it would compute something else than the model. */
 static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf *g, gguf_error *why) {
-    const llama_architecture *a = c->kind;
+    const llama_architecture *a = c->architecture;
     llama_tensor *all, *t;
     size_t i;
     uint32_t layer;
@@ -854,7 +869,7 @@ static inline llama_tensor *llama_find_tensors(const llama_config *c, const gguf
     for (layer = 0; !bad && layer < c->layers; layer++, t += LLAMA_TENSORS_OF_A_LAYER) {
         mixture = llama_is_mixture(c, layer);
         LLAMA_LAYER_TENSORS(LLAMA_FIND_IN_LAYER)
-        if (!bad) llama_split(c, t);
+        if (!bad) llama_split_fused(c, t);
     }
     known = bad ? NULL : (char *)calloc(g->tensors, 1);
     for (; known && t > all; t--)

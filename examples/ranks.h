@@ -43,7 +43,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RANKS_MOST 64
+#define RANKS_MAX 64
 #define RANKS_TEXT 400
 
 typedef struct ranks_id {
@@ -66,7 +66,7 @@ typedef struct ranks_group {
     char error[RANKS_TEXT]; /* of the last call that failed */
     int failed;             /* all know that one of them has failed, see ranks_agree */
     /* private */
-    int peer[RANKS_MOST]; /* sockets: of rank 0 to each; of others [0], to rank 0; -1: none */
+    int peer[RANKS_MAX]; /* sockets: of rank 0 to each; of others [0], to rank 0; -1: none */
     ptxcu *cu;
     void *communicator;
     const char *(*ncclGetErrorString)(int result);
@@ -121,7 +121,7 @@ static inline int ranks_read(ranks_group *r) {
     };
     size_t i;
     memset(r, 0, sizeof *r);
-    for (i = 0; i < RANKS_MOST; i++) r->peer[i] = -1;
+    for (i = 0; i < RANKS_MAX; i++) r->peer[i] = -1;
     r->count = 1;
     for (i = 0; i < sizeof names / sizeof *names; i++) {
         const char *rank = getenv(names[i][0]), *count = getenv(names[i][1]);
@@ -132,7 +132,7 @@ static inline int ranks_read(ranks_group *r) {
             return ranks_fail(r, "%s is set, and %s is not: several ranks need both",
                               names[i][has_rank ? 0 : 1], names[i][has_rank ? 1 : 0]);
         }
-        if (ranks_number(r, names[i][1], RANKS_MOST + 1, &r->count)) return 1;
+        if (ranks_number(r, names[i][1], RANKS_MAX + 1, &r->count)) return 1;
         if (!r->count) return ranks_fail(r, "%s is 0", names[i][1]);
         if (ranks_number(r, names[i][0], r->count, &r->rank)) return 1;
         r->local = r->rank;
@@ -260,7 +260,7 @@ static inline int ranks_wait(ranks_group *r, const char *address, uint32_t port,
         if (s < 0) break;
         at.sin_port = htons((uint16_t)(port + i));
         setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-        bound = !bind(s, (struct sockaddr *)&at, sizeof at) && !listen(s, RANKS_MOST);
+        bound = !bind(s, (struct sockaddr *)&at, sizeof at) && !listen(s, RANKS_MAX);
     }
     if (!bound) {
         ranks_hang_up(&s);
@@ -533,7 +533,7 @@ static inline void ranks_close(ranks_group *r) {
         ranks_leave(r);
     }
     r->communicator = NULL;
-    for (i = 0; i < RANKS_MOST; i++) ranks_hang_up(&r->peer[i]);
+    for (i = 0; i < RANKS_MAX; i++) ranks_hang_up(&r->peer[i]);
 }
 
 #endif

@@ -42,7 +42,7 @@ static inline double random_within(double x) {
 
 /* Of many cases that are much alike `make test` draws about one in n, new ones in every run; `make proof`, which sets
  * PTXGEN_LONG, takes all. */
-static inline int one_in(uint32_t n) {
+static inline int is_drawn(uint32_t n) {
     return getenv("PTXGEN_LONG") || random_below(n) == 0;
 }
 

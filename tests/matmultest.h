@@ -18,7 +18,7 @@ typedef struct problem {
     uint32_t pack;    /* the batch's matrices lie one after the other, else some elements apart; 2: A is shared */
     int in_place;     /* C is D */
     int tile, parts;  /* the tile (0: 128, 1: 64) and the parts of k; -1: the plan's */
-    uint32_t entry, cluster; /* of warpgroups: PTXK__DENSE_WIDE or _SHORT; 0: the plan's */
+    uint32_t entry, cluster; /* of warpgroups: PTXK__WARPGROUP_WIDE or _ALTERNATE; 0: the plan's */
     uint32_t step;    /* of the elements that are compared */
     ptx_plan plan;
     unsigned char *data[4]; /* a, b, c, d; d is read back */
@@ -236,7 +236,7 @@ static void problem_plan(problem *p)
         ptxk__matmul_shape_tile(&f, 0);
         p->plan.maps = 0;
         memset(&p->plan.launch[0], 0, sizeof p->plan.launch[0]);
-        ptxk__dense_lay_out(&f, &p->shape, p->entry, p->cluster, &p->plan);
+        ptxk__tma_lay_out(&f, &p->shape, p->entry, p->cluster, &p->plan);
     }
 }
 
@@ -257,12 +257,12 @@ static uint32_t parts_of(const problem *p)
     if (!p->plan.launches || !p->plan.workspace_bytes) return 1;
     if (p->plan.maps) {
         ptxk__matmul f;
-        ptxk__dense d;
-        ptxk__dense_units u;
+        ptxk__tma d;
+        ptxk__tma_units u;
         (void)ptxk__matmul_form(&p->desc, p->shape.target, &f, NULL);
         ptxk__matmul_shape_tile(&f, 0);
-        ptxk__dense_shape(&f, p->plan.launch[0].entry, &d);
-        ptxk__dense_count(&d, &p->shape, p->plan.launch[0].cluster[0] ? p->plan.launch[0].cluster[0] : 1, &u);
+        ptxk__tma_shape(&f, p->plan.launch[0].entry, &d);
+        ptxk__tma_count_units(&d, &p->shape, p->plan.launch[0].cluster[0] ? p->plan.launch[0].cluster[0] : 1, &u);
         return u.parts;
     }
     tiles = (p->shape.m + tile - 1) / tile * ((p->shape.n + tile - 1) / tile) * p->shape.batch;
@@ -294,8 +294,8 @@ static double expected(const problem *p, size_t b, size_t i, size_t j, double *b
     r.parts = parts_of(p);
     r.depth = f.depth;
     r.single = p->desc.precision == PTXK_MATMUL_FAST;
-    r.together = p->plan.maps && f.memory && !f.blocks;
-    r.narrow = (capability == 89 || (p->plan.maps && !f.memory))
+    r.together = p->plan.maps && f.has_tensor_memory && !f.block_factors;
+    r.narrow = (capability == 89 || (p->plan.maps && !f.has_tensor_memory))
                && (p->desc.a_type == PTX_E4M3 || p->desc.a_type == PTX_E5M2);
     x = ref_matmul_element(&r, i, j, bound);
     if (r.parts > 1) { /* not of all tiles */

@@ -457,7 +457,7 @@ static void random_product(void) {
         ptxk_flash_prefill_desc desc = describe(kv_heads * one_of(groups, 5), kv_heads, one_of(dims, 14),
                                                 (enum ref_format)random_below(3), random_below(4));
         problem p;
-        if (!one_in(2)) continue;
+        if (!is_drawn(2)) continue;
         if (random_below(2)) desc.flags |= PTXK_PREFILL_SINK;
         if (random_below(2)) desc.out_type = type_of((enum ref_format)random_below(3));
         desc.window = one_of(windows, 8);
@@ -973,7 +973,7 @@ static void keys_in_pages(void) {
                                                 (enum ref_format)random_below(3), random_below(8));
         problem p;
         pages g;
-        if (!one_in(2)) continue;
+        if (!is_drawn(2)) continue;
         desc.page_size = 16u << random_below(4);
         desc.window = one_of(windows, 6);
         for (b = 0; b < batch; b++) {

@@ -10,8 +10,8 @@
 
 /* What the processes share: their counts, and the tokens of each. */
 typedef struct shared_results {
-    unsigned passed[RANKS_MOST], failed[RANKS_MOST];
-    uint32_t token[RANKS_MOST][BATCH_MAX][TOKENS_MAX];
+    unsigned passed[RANKS_MAX], failed[RANKS_MAX];
+    uint32_t token[RANKS_MAX][BATCH_MAX][TOKENS_MAX];
 } shared_results;
 static shared_results *results;
 static ranks_group group;
@@ -30,7 +30,7 @@ static inline void set_number(const char *name, unsigned long x)
  * RANKSTEST_ALL is set. A rank whose number is `killed` ends by a signal. */
 static inline void run_ranks_but(uint32_t count, uint32_t killed, void (*body)(void))
 {
-    pid_t process[RANKS_MOST];
+    pid_t process[RANKS_MAX];
     uint32_t i;
     int status;
     memset(results, 0, sizeof *results);
@@ -69,7 +69,7 @@ static inline void run_ranks_but(uint32_t count, uint32_t killed, void (*body)(v
 
 static inline void run_ranks(uint32_t count, void (*body)(void))
 {
-    run_ranks_but(count, RANKS_MOST, body);
+    run_ranks_but(count, RANKS_MAX, body);
 }
 
 /* In a rank: the device, its stream, the collectives. */
@@ -90,7 +90,7 @@ static inline int open_rank(void)
 /* All ranks have the same tokens of sequence b. */
 static inline void check_same_tokens(const sequences *s, uint32_t b, const char *what)
 {
-    static uint32_t all[RANKS_MOST][TOKENS_MAX];
+    static uint32_t all[RANKS_MAX][TOKENS_MAX];
     uint32_t i;
     if (!CHECK(ranks_collect(&group, s->token[b], sizeof s->token[b], all) == 0)) return;
     for (i = 1; !group.rank && i < group.count; i++) CHECK_MORE(memcmp(all[0], all[i], sizeof all[0]) == 0, what);
@@ -116,14 +116,14 @@ static inline model_shape shape_of_ranks(model_shape s)
  * gather q and k. */
 static inline void check_collectives(const llama *m, const char *what)
 {
-    const llama_architecture *a = m->config.kind;
+    const llama_architecture *a = m->config.architecture;
     uint32_t sums = 0, gathered = 0, i;
     for (i = 0; i < m->step.count; i++) {
         if (m->step.launch[i].program) continue;
         sums += m->step.launch[i].args.ranks.to == 0;
         gathered += m->step.launch[i].args.ranks.to != 0;
     }
-    CHECK_MORE(sums == m->config.layers * (a->places == LLAMA_PARALLEL ? 1 : 2), what);
+    CHECK_MORE(sums == m->config.layers * (a->norm_places == LLAMA_PARALLEL ? 1 : 2), what);
     CHECK_MORE(gathered == 1 + (a->qk_norm == LLAMA_QK_ROWS ? 2 * m->config.layers : 0), what);
 }
 

@@ -1197,6 +1197,7 @@ static void harmless(void) {
     CHECK(ptx_verify(NULL) == PTX_E_MEMORY && length == 0);
     CHECK(ptx_version(NULL) == 0);
     CHECK(ptx_entry(NULL, "k") == NULL && ptx_entry_count(NULL) == 0 && ptx_module_target(NULL) == 0);
+    CHECK(ptx_show_comments(NULL, 1) == 0);
     CHECK(ptx_fail(NULL, PTX_E_DESC, "", "x") == PTX_E_MEMORY && ptx_kernel_module(NULL) == NULL);
     ptx_module_free(NULL), ptx_module_reset(NULL), ptx_launch_bounds(q, 1, 1);
     x = ptx_param(q, "x", PTX_U32);

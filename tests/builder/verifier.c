@@ -274,6 +274,9 @@ static void test_warp_numbers(void) {
     start(), x = ptx_bfe(k, tid, ptx_imm(5), ptx_imm(3)), IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
     start(), x = ptx_bfe(k, tid, ptx_imm(4), ptx_imm(3)), IF(PTX_LT, x, n), shuffle();
     ptx_end(k), WRONG(DIVERGENT, "warp");
+    start(), x = ptx_bfe(k, tid, ptx_imm(5), n), IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
+    start(), x = ptx_bfe(k, tid, ptx_imm(5), ptx_and(k, tid, ptx_imm(3))), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), WRONG(DIVERGENT, "warp");
     start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(5))), shuffle(), ptx_end(k), FINE;
     start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(4))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
     start(), IF(PTX_LE, tid, ptx_shl(k, n, ptx_imm(5))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
@@ -1004,6 +1007,20 @@ static void test_wide_pressure(void) {
     printf("note: 2,000 variables over as many blocks take ptx_pressure %.3f s\n", cost_of_variables(2000));
 }
 
+/* The index counts entries: functions that were started before do not shift it. */
+static void test_pressure_of_entries(void) {
+    ptx_module *both = ptx_module_new(NULL);
+    ptx_kernel *f = ptx_func(both, "f", PTX_NONE), *entry = ptx_entry(both, "entry");
+    ptx_pressure_info peak;
+    ptx_val p = ptx_param_ptr(entry, "p", PTX_GLOBAL), a, b;
+    ptx_ret(f);
+    a = ptx_ld(entry, PTX_F32, ptx_at(p, 0)), b = ptx_ld(entry, PTX_F32, ptx_at(p, 4));
+    ptx_st(entry, PTX_F32, ptx_at(p, 8), ptx_add(entry, a, b));
+    ptx_ret(entry);
+    CHECK(ptx_pressure(both, 0, &peak) && peak.registers >= 4 && !ptx_pressure(both, 1, &peak));
+    ptx_module_free(both);
+}
+
 static void test_pressure(void) {
     enum { MOST = 400 };
     ptx_val v[MOST], sum;
@@ -1299,6 +1316,7 @@ int main(void) {
     test_names();
     test_tree_reduction();
     test_pressure();
+    test_pressure_of_entries();
     test_wide_pressure();
     test_locate();
     test_memory();

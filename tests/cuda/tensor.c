@@ -137,7 +137,7 @@ static void test_create(ptxcu *cu) {
     copy.rank = 77;
     EXPECT(cu, ptxcu_tensor_write(cu, &copy, bytes, 96, NULL), PTXCU_E_SHAPE, "its fields were changed");
     copy = t;
-    copy.block = 123456;
+    copy.allocation = 123456;
     EXPECT(cu, ptxcu_tensor_write(cu, &copy, bytes, 96, NULL), PTXCU_E_FREED, "to was freed");
     WORKS(cu, ptxcu_tensor_write(cu, &t, bytes, 96, NULL));
     memset(bytes, 0, sizeof bytes);

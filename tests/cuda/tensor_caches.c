@@ -167,7 +167,9 @@ static void attention_of_bytes(ptxcu *cu, caches *c) {
     WORKS(cu, ptxcu_flash_prefill(cu, &p, NULL));
     p.score_factors = factors;
     EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_ARGUMENT, "score_factors is given, and type is not");
-    p.q = q, p.out = out, p.cache = &c->bytes, p.type = PTX_E4M3;
+    p.q = q, p.out = out, p.cache = &c->bytes, p.type = PTX_E4M3, p.v_factors = c->v_factors;
+    EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_ARGUMENT, "v_factors is given, and cache is not NULL");
+    memset(&p.v_factors, 0, sizeof p.v_factors);
     if (ptxcu_device_info(cu)->target != PTX_SM_A(90)) {
         EXPECT(cu, ptxcu_flash_prefill(cu, &p, NULL), PTXCU_E_SHAPE, "type is e4m3, which needs the target sm_90a");
     } else {

@@ -347,6 +347,10 @@ static void test_gemm_bytes(ptxcu *cu) {
         BAD(gemm, factors, d.factors = d.x, PTXCU_E_SHAPE, "gemm: factors has shape [5, 64], must be [batch,");
         BAD(gemm, factors, d.factor_kind = 0, PTXCU_E_ARGUMENT, "gemm: factors is set, and its kind is 0");
         BAD(gemm, factors, d.factors.owner = NULL, PTXCU_E_ARGUMENT, "gemm: factors is zero, and its kind is 2");
+        BAD(gemm, factors, d.more[0].factors = d.factors, PTXCU_E_ARGUMENT,
+            "gemm: more[0].factors is set, and must not be without weights");
+        BAD(gemm, factors, d.more[1].factors = d.factors, PTXCU_E_ARGUMENT,
+            "gemm: more[1].factors is set, and must not be without weights");
         BAD(gemm, format, d.format = PTX_E2M1, PTXCU_E_ARGUMENT, "such as PTXK_Q4_K, or PTX_E4M3, PTX_E5M2 or");
         BAD(gemm, offsets,
             memset(&d.offsets, 0, sizeof d.offsets);

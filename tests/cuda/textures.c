@@ -1148,6 +1148,10 @@ static void test_surface(int geo, int type) {
         WORKS(cu, ptxcu_sync(cu));
         CHECK_MORE(!memcmp(back, image, (size_t)(width * t.size[1] * depth * size)), geometry_names[geo]);
     }
+    if (make_fail) {
+        make_fail("cuCtxSynchronize", 1, 999);
+        EXPECT(cu, ptxcu_surface_destroy(cu, surface), PTXCU_E_DRIVER, "ptxcu_surface_destroy: cuCtxSynchronize()");
+    }
     WORKS(cu, ptxcu_surface_destroy(cu, surface));
     WORKS(cu, ptxcu_array_free(cu, &array));
     CLEAN();
@@ -1280,6 +1284,10 @@ static void test_refusals(void) {
     td.channels = 4;
     td.read_normalized = 1;
     WORKS(cu, ptxcu_texture_create(cu, &td, &texture));
+    if (make_fail) {
+        make_fail("cuCtxSynchronize", 1, 999);
+        EXPECT(cu, ptxcu_texture_destroy(cu, texture), PTXCU_E_DRIVER, "ptxcu_texture_destroy: cuCtxSynchronize()");
+    }
     WORKS(cu, ptxcu_texture_destroy(cu, texture));
     WORKS(cu, ptxcu_texture_destroy(cu, 0));
     WORKS(cu, ptxcu_surface_destroy(cu, 0));

@@ -40,7 +40,7 @@ static void check_persistent(llama *m, ref_llama *r, const sequences *passes, ui
         return;
     }
     if (!CHECK_MORE(!bad, why.text)) return;
-    if (CHECK_MORE(llama_persistent_take_up(m, &p, tokens, stream, &why) == 0, why.text)
+    if (CHECK_MORE(llama_persistent_resume(m, &p, tokens, stream, &why) == 0, why.text)
         && CHECK_MORE(llama_persistent_launch(m, &p, stream, &why) == 0, why.text)
         && CHECK_MORE(llama_persistent_end(m, &p, stream, &why) == 0, why.text)
         && CHECK(p.state->written[0] == tokens)) {

@@ -284,7 +284,7 @@ static void test_taken_up(void)
     if (CHECK_MORE(llama_persistent_open(&m, &p, ONE, NULL, 0, &why) == 0, why.text)) {
         for (i = 0; i < 2; i++) {
             uint32_t n = i ? TWO : ONE, at = SEPARATE + 1 + (i ? ONE : 0);
-            if (!CHECK_MORE(llama_persistent_take_up(&m, &p, n, stream, &why) == 0, why.text)
+            if (!CHECK_MORE(llama_persistent_resume(&m, &p, n, stream, &why) == 0, why.text)
                 || !CHECK_MORE(llama_persistent_launch(&m, &p, stream, &why) == 0, why.text)
                 || !CHECK_MORE(llama_persistent_end(&m, &p, stream, &why) == 0, why.text))
                 break;

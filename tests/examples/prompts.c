@@ -55,7 +55,7 @@ static void test_taken_up(void)
     CHECK_MORE(llama_record(&m, stream, &why) == 0, why.text); /* passes are queued, steps are a graph */
     if (CHECK(logits) && run_prompts(&m, &steps, logits) && run_prompts(&m, &s, logits)
         && CHECK_MORE(llama_persistent_open(&m, &p, TOKENS, NULL, 0, &why) == 0, why.text)) {
-        CHECK_MORE(llama_persistent_take_up(&m, &p, TOKENS, stream, &why) == 0, why.text);
+        CHECK_MORE(llama_persistent_resume(&m, &p, TOKENS, stream, &why) == 0, why.text);
         CHECK_MORE(llama_persistent_launch(&m, &p, stream, &why) == 0, why.text);
         CHECK_MORE(llama_persistent_end(&m, &p, stream, &why) == 0, why.text);
         for (b = 0; b < 2; b++) {
@@ -329,7 +329,7 @@ static void test_refusals(void)
     o.batch = s.batch = 1;
     o.max_seq = 8;
     if (!open_made(&f, &made)) return;
-    o.prompt_tokens = LLAMA_PROMPT_MOST + 1;
+    o.prompt_tokens = LLAMA_PROMPT_MAX + 1;
     CHECK(llama_open(&m, device, &f.g, f.file, &o, NULL, &why) == 1
           && strstr(why.text, "4097 tokens at a time, must be 1 to 4096"));
     o.prompt_tokens = 0;

@@ -20,10 +20,10 @@ static void test_model(const char *name, uint32_t batch, uint32_t tokens)
 /* What all ranks hold of the matrices that are divided, beside the file's. */
 static void check_parts(const llama *m)
 {
-    uint64_t part = 0, whole = 0, all[RANKS_MOST], i;
+    uint64_t part = 0, whole = 0, all[RANKS_MAX], i;
     for (i = 0; i < (uint64_t)m->config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
         const llama_tensor *t = &m->tensor[LLAMA_MODEL_TENSORS + i];
-        if (!t->from || t->is_whole || (t->from->size[1] == t->rows && t->from->size[0] == t->columns)) continue;
+        if (!t->from || t->is_divided || (t->from->size[1] == t->rows && t->from->size[0] == t->columns)) continue;
         part += llama_tensor_bytes(t);
         whole += t->from->bytes;
     }
@@ -44,7 +44,7 @@ static void check_drawn(void)
     llama_options o;
     gguf_error why;
     float *logits = (float *)malloc(4 * (size_t)shape.vocab * sizeof *logits);
-    uint32_t drafts[2 * DRAFTS], chosen[2 * (DRAFTS + 1)], gained[2], told[2 * (DRAFTS + 1) * RANKS_MOST], b, i;
+    uint32_t drafts[2 * DRAFTS], chosen[2 * (DRAFTS + 1)], gained[2], told[2 * (DRAFTS + 1) * RANKS_MAX], b, i;
     memset(&o, 0, sizeof o);
     memset(&s, 0, sizeof s);
     make_model(&made, &shape);

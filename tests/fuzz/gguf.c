@@ -81,7 +81,7 @@ static void use_rank(const gguf *g, size_t bytes, uint32_t rank, uint32_t ranks,
     for (i = 0; i < LLAMA_MODEL_TENSORS + (size_t)m.config.layers * LLAMA_TENSORS_OF_A_LAYER; i++) {
         const llama_tensor *t = &m.tensor[i];
         uint64_t values = 1, block;
-        if (!t->from || t->is_whole) continue;
+        if (!t->from || t->is_divided) continue;
         gguf_block(t->from->format, &values, &block);
         if (t->columns % values || t->column % values) abort();
         if ((uint64_t)t->matrix + t->matrices > t->from->size[2] * t->from->size[3]) abort();
@@ -110,7 +110,7 @@ static void use_model(const gguf *g, size_t bytes)
             abort();
     free(all);
     for (i = 0; i < 2; i++) { /* of four ranks, and of as many as the file chooses */
-        uint32_t ranks = i ? 2 + c.vocab % (RANKS_MOST - 1) : 4;
+        uint32_t ranks = i ? 2 + c.vocab % (RANKS_MAX - 1) : 4;
         use_rank(g, bytes, c.hidden / 8 % ranks, ranks, i ? (uint32_t)PTXK_Q8_0 : (uint32_t)PTX_E4M3);
     }
 }

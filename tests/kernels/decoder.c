@@ -332,12 +332,12 @@ static void what_starves_is_said(void) {
     model m = small_model(1);
     CHECK(!ptxk__dec_form(&m.desc, &f, NULL));
     m.watchdog = 500;
-    m.poison_at = PTXK__GO;
+    m.poison_at = PTXK__DECISIONS;
     m.poison = 0;
     model_launch(&m);
     CHECK(m.state.status == PTXK_DECODER_STARVED && m.state.step == 6 && m.state.written[0] == 0);
     CHECK(!strcmp(ptxk_decoder_step_name(m.state.step), "token"));
-    m.poison_at = PTXK__SEEN;
+    m.poison_at = PTXK__READS;
     m.poison = 0xc0000000u;
     m.watchdog = 2000;
     model_launch(&m);

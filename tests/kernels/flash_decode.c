@@ -31,7 +31,7 @@ static void every_head_dim_type_group_and_length(void)
             for (j = 0; j < sizeof groups / sizeof *groups; j++, turn++) {
                 uint32_t kv_heads = 1 + turn % 2, chunk, lengths[8];
                 problem p;
-                if (!one_in(4)) continue;
+                if (!is_drawn(4)) continue;
                 chunk = chunk_of(groups[j] * kv_heads, kv_heads, dims[i], (enum ref_format)format);
                 lengths[0] = chunk;
                 lengths[1] = 0;
@@ -939,7 +939,7 @@ static void traffic_where_the_machine_is_filled(void)
         return;
     }
     for (i = 0; i < sizeof shapes / sizeof *shapes; i++)
-        if (one_in(3))
+        if (is_drawn(3))
             traffic_is_within_5_percent(shapes[i].heads, shapes[i].kv_heads, shapes[i].d, shapes[i].format,
                                         shapes[i].batch, shapes[i].sm_count, shapes[i].target);
 }

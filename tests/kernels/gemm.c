@@ -62,7 +62,7 @@ static void every_format_column_and_precision(void)
     SOME_FORMATS(f, g)
         for (c = 8; c <= 64; c *= 2)
             for (precision = 0; precision < 2; precision++)
-                if (one_in(2))
+                if (is_drawn(2))
                     one(formats[f].format, 1 + random_below(c + 8), 1 + random_below(150), 256 * (1 + random_below(6)),
                         c, precision, 0);
 }
@@ -75,7 +75,7 @@ static void many_columns(void)
     for (i = 0; i < 20; i++) {
         uint32_t flags = random_below(64), columns = 128u << random_below(2);
         problem p;
-        if (!one_in(2)) continue;
+        if (!is_drawn(2)) continue;
         if ((flags & 48) == 48) flags &= 31;
         p = problem_new(some[i / 2 % 5], 65 + random_below(i < 12 ? 70 : 200), 1 + random_below(260),
                         256 * (1 + random_below(9)), columns, i & 1, i < 4 ? 0 : flags);

@@ -70,10 +70,10 @@ static void instructions_per_weight(void)
         desc.precision = costs[j].precision;
         desc.factors = is_byte(desc.format) ? PTXK_FACTORS_SQUARE : 0;
         CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE);
-        form.kind[0].tails = 0;
-        if (form.kind[0].variants == 3) form.kind[0].variants = 1;
-        (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns, desc.precision);
-        ptxk__gemm_rows(m, "gemm.c", &form, kernel);
+        form.tiling[0].tails = 0;
+        if (form.tiling[0].variants == 3) form.tiling[0].variants = 1;
+        (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.tiling[0].block->name, desc.columns, desc.precision);
+        ptxk__gemm_emit_tiles(m, "gemm.c", &form, kernel);
     }
     if (CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message)
         && sass_assemble(ptx_text(m, NULL), image, sizeof image)) {
@@ -90,7 +90,7 @@ static void instructions_per_weight(void)
             desc.precision = costs[j].precision;
             desc.factors = is_byte(desc.format) ? PTXK_FACTORS_SQUARE : 0;
             CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE);
-            (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns,
+            (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.tiling[0].block->name, desc.columns,
                            desc.precision);
             code = sass_code(image, kernel, &count);
             if (!code) continue;
@@ -101,14 +101,14 @@ static void instructions_per_weight(void)
                 double steps, starts;
                 shape.k = k_of[i];
                 CHECK(!ptxk_gemm_plan(&desc, &shape, &plan, NULL));
-                steps = (shape.n + form.rows - 1) / form.rows * (shape.k / 2.0 / form.kind[0].format->unit);
+                steps = (shape.n + form.rows - 1) / form.rows * (shape.k / 2.0 / form.tiling[0].format->unit);
                 starts = starts_of(&form, &shape, l->grid[0]);
                 all[i] = (starts * (count - loop) + steps * loop) * l->block[0] / ((double)shape.n * shape.k);
             }
             printf("note: sm_90: %s: %u instructions, %u in the loop: %.2f for a weight; %.2f in all at 4096 x 14336, "
                    "%.2f at 4096 x 4096\n",
-                   kernel, count, loop, loop / (2.0 * form.m * form.kind[0].format->unit / 2), all[0], all[1]);
-            CHECK_MORE(loop > 100 && loop <= costs[j].loop * form.m * form.kind[0].format->unit, kernel);
+                   kernel, count, loop, loop / (2.0 * form.m * form.tiling[0].format->unit / 2), all[0], all[1]);
+            CHECK_MORE(loop > 100 && loop <= costs[j].loop * form.m * form.tiling[0].format->unit, kernel);
             CHECK_MORE(all[0] <= costs[j].all[0] && all[1] <= costs[j].all[1], kernel);
         }
     }
@@ -146,10 +146,10 @@ static void many_columns(void)
         desc.columns = wide[j].columns;
         desc.precision = wide[j].precision;
         CHECK(ptxk__gemm_form(&desc, PTX_SM(90), &form, NULL) == PTX_E_NONE && form.wide == desc.columns);
-        form.kind[0].tails = 0;
-        form.kind[0].variants = 1;
-        (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.kind[0].block->name, desc.columns, desc.precision);
-        ptxk__gemm_rows(m, "gemm.c", &form, kernel);
+        form.tiling[0].tails = 0;
+        form.tiling[0].variants = 1;
+        (void)snprintf(kernel, sizeof kernel, "%s_c%u_p%u", form.tiling[0].block->name, desc.columns, desc.precision);
+        ptxk__gemm_emit_tiles(m, "gemm.c", &form, kernel);
         if (CHECK_MORE(ptx_text(m, NULL) != NULL, ptx_get_error(m)->message)
             && sass_assemble(ptx_text(m, NULL), image, sizeof image) && (code = sass_code(image, kernel, &count))) {
             products = sass_products(code, 0, count - 1);
@@ -160,7 +160,7 @@ static void many_columns(void)
                     continue;
                 if (!length || i - (uint32_t)target + 1 < length) length = i - (uint32_t)target + 1;
             }
-            weights = form.kind[0].format->unit * PTXK__WIDE_ROWS / (32.0 * PTXK__WIDE_WARPS) * desc.columns / 128;
+            weights = form.tiling[0].format->unit * PTXK__WIDE_ROWS / (32.0 * PTXK__WIDE_WARPS) * desc.columns / 128;
             loop = length / weights;
             printf("note: sm_90: %s: %u instructions, %u in the loop: %.2f for a weight and 128 columns, %.2f of them "
                    "products\n",
@@ -193,7 +193,8 @@ static void traffic_at(uint32_t format, uint32_t m, uint32_t k, double most, dou
     /* each tile of rows reads x, two numbers of 2 bytes and sums (or what accumulators begin with, 16 bytes for two
        columns), for its columns; and the sums of its parts */
     x = (double)tiles * m * 4.0 * k;
-    x += form.x[0].starts ? (double)tiles * ((m + 1) / 2 * 16) * form.x[0].starts * k / 32 : (double)tiles * m * k / 8;
+    x += form.x[0].initial_sums ? (double)tiles * ((m + 1) / 2 * 16) * form.x[0].initial_sums * k / 32
+                                : (double)tiles * m * k / 8;
     x += p.plan.zero_bytes ? (double)parts * form.rows * 32 : 0;
     printf("note: %s, %u columns, 4096 x %u, %u blocks, %u parts of %u tiles: W is read %.3f times, x and parts add "
            "%.3f; %.3f thread instructions a weight; bank conflicts %llu of %llu wavefronts\n",
@@ -274,7 +275,7 @@ static void waves(void)
                 units = ptxk__ceil_div(shape.k, ptxk__gemm_granule(&form));
                 steps = (double)ptxk__gemm_row_tiles(&form, n) * (double)ptxk__gemm_column_tiles(&form, shape.m, 0)
                         * units;
-                resident = form.wide ? 1 : 233472 / (form.shared + 1024);
+                resident = form.wide ? 1 : 233472 / (form.shared_bytes + 1024);
                 blocks = plan.launch[1].grid[0];
                 busiest = ceil(blocks / 132.0) * ceil(steps / blocks); /* more blocks than run at a time are equal */
                 for (b = 0; blocks <= 132 * resident && b < blocks; b += 132) { /* the first multiprocessor's */

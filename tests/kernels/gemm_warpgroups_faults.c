@@ -85,9 +85,9 @@ static void instructions_per_weight(void)
         ptx_module_free(m);
         /* its loop, for rows that are 4-byte aligned, without what copies their ends */
         m = ptx_module_new(&module_desc);
-        form.kind[0].tails = 0;
-        if (form.kind[0].variants == 3) form.kind[0].variants = 1;
-        ptxk__gemm_rows(m, "gemm.c", &form, "k");
+        form.tiling[0].tails = 0;
+        if (form.tiling[0].variants == 3) form.tiling[0].variants = 1;
+        ptxk__gemm_emit_tiles(m, "gemm.c", &form, "k");
         if (CHECK(ptx_text(m, NULL) != NULL)
             && sass_assemble_for("sm_90a", ptx_text(m, NULL), image, sizeof image, NULL)
             && (code = sass_code(image, "k", &count))) {

@@ -265,7 +265,7 @@ static void traffic_of_every_format(void)
                       : formats[f].format == PTXK_Q4_0 ? 4096
                                                        : 2048;
             if (shape.n == 2048 || shape.n == 512) shape.sm_count = 66; /* as twice the rows on 132 */
-            if ((c == 1 && formats[f].format == PTXK_Q4_K) || !one_in(3)) continue; /* the first: gemv.c */
+            if ((c == 1 && formats[f].format == PTXK_Q4_K) || !is_drawn(3)) continue; /* the first: gemv.c */
             p = problem_of(&desc, &shape, 0.02);
             p.row_step = 97;
             problem_run(&p);

@@ -30,7 +30,7 @@ static void every_transpose(void)
         for (i = 0; i < 2; i++) {
             problem p = dense_problem(types[random_below(2)], outs[random_below(3)], flags, tile_size(), tile_size(),
                                       1 + random_below(random_below(2) ? 200 : 700));
-            p.entry = PTXK__DENSE_WIDE + i % 2;
+            p.entry = PTXK__WARPGROUP_WIDE + i % 2;
             p.cluster = 1 + random_below(2);
             p.shape.sm_count = p.cluster * (1 + random_below(8));
             if (random_below(2)) p.beta = (float)random_within(2);
@@ -126,7 +126,7 @@ static void other_types(void)
             if (t == 3) p.desc.precision = PTXK_MATMUL_FAST;
             p.desc.a_factors = t == 3 ? random_below(3) : i < 2 ? 0 : i < 4 ? 3 : random_below(5);
             p.desc.b_factors = t == 3 ? random_below(3) : i < 2 ? 0 : i < 4 ? 3 + i % 2 : random_below(5);
-            p.entry = PTXK__DENSE_WIDE + (t >= 2 && p.desc.a_factors < 3 && p.desc.b_factors < 3 ? i % 2 : 0);
+            p.entry = PTXK__WARPGROUP_WIDE + (t >= 2 && p.desc.a_factors < 3 && p.desc.b_factors < 3 ? i % 2 : 0);
             p.cluster = 1 + random_below(2);
             p.shape.sm_count = p.cluster * (1 + random_below(8));
             if (random_below(2)) p.beta = (float)random_within(2);
@@ -151,7 +151,7 @@ static void batches(void)
         p.in_place = (i & 6) == 2;
         align_rows(&p);
         if (p.in_place) p.pad[2] = p.pad[3], p.shift[2] = p.shift[3];
-        p.entry = PTXK__DENSE_WIDE + i % 2;
+        p.entry = PTXK__WARPGROUP_WIDE + i % 2;
         p.cluster = 1 + random_below(2);
         p.shape.sm_count = p.cluster * (1 + random_below(8));
         problem_run(&p);
@@ -167,7 +167,7 @@ static void parts_again_and_again(void)
         ptxk_matmul_args args;
         unsigned char *first = NULL;
         int turn;
-        p.entry = PTXK__DENSE_WIDE + i, p.cluster = 2 - i, p.shape.sm_count = 8;
+        p.entry = PTXK__WARPGROUP_WIDE + i, p.cluster = 2 - i, p.shape.sm_count = 8;
         problem_fill(&p);
         for (turn = 0; turn < 2; turn++) {
             problem_upload(&p, &args);
@@ -195,7 +195,7 @@ static void work_and_conflicts(void)
     if (!cu.ptxsim_counters_get) return;
     for (i = 0; i < 4; i++) {
         problem p = dense_problem(PTX_BF16, outs[i % 2], PTXK_MATMUL_TRANS_B, 256, 512, 192);
-        p.entry = PTXK__DENSE_WIDE + i / 2, p.cluster = 2, p.shape.sm_count = 4;
+        p.entry = PTXK__WARPGROUP_WIDE + i / 2, p.cluster = 2, p.shape.sm_count = 4;
         p.beta = 0.5f;
         problem_run(&p);
         CHECK(cu.ptxsim_counters_get(&c, sizeof c) == 0);
