@@ -3661,6 +3661,13 @@ PTXGEN_API uint32_t ptx_version(const ptx_module *m) {
     return version;
 }
 
+/* The index of the lowest bit that is set, by a de Bruijn multiplication. */
+static uint32_t ptx__lowest_bit(uint32_t bits) {
+    static const uint8_t number[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
+                                       31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
+    return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
+}
+
 /* ---- [CORE] -------------------------------------------------------------------------------------------- */
 
 /* -- operands -- */
@@ -8323,14 +8330,13 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
     memset(g->checked, 0, g->registers * sizeof *g->checked);
     memset(m->value_facts.at, 0, sizeof *m->value_facts.at);
     m->value_facts.count = 1;
-    u->k = k;
-    u->g = g;
+    u->k = k, u->g = g;
     u->value = m->value_facts.at;
     u->index = g->checked; /* reused: definitions are checked */
     u->level = s, s += blocks;
     u->branch = s, s += blocks;
     u->raised = s, s += blocks;
-    u->pass = 0;
+    u->pass = u->collective_count = 0;
     u->effort = 16 * (uint32_t)(k->ins.count < 1u << 20 ? k->ins.count : 1u << 20) + 65536;
     u->condition = s, s += blocks;
     u->condition_root = s, s += blocks;
@@ -8340,7 +8346,6 @@ static int ptx__make_uniformity(ptx_kernel *k, ptx__graph *g, ptx__uniformity *u
         for (u->next_unraised[level] = s, s += blocks, b = 0; b < blocks; b++)
             u->next_unraised[level][b] = (uint32_t)b;
     u->collectives = s, s += k->marked.count;
-    u->collective_count = 0;
     u->work = s;
     return 1;
 }
@@ -8441,17 +8446,16 @@ static unsigned ptx__class_of_rows(uint32_t threads) {
 
 /* The class of a special register: that of the table, or a lower one by the declared block and cluster. */
 PTX__RARE unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
-    const uint32_t *need = k->required_block;
-    if (which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
+    const uint32_t *block = k->required_block;
+    if ((which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
+        || (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
+            && k->cluster[which - PTX_CLUSTER_CTAID_X] == 1)
+        || (which == PTX_CLUSTER_CTARANK && ptx__blocks_of(k) == 1))
         return PTX__CLASS_CLUSTER;
-    if (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
-        && k->cluster[which - PTX_CLUSTER_CTAID_X] == 1)
-        return PTX__CLASS_CLUSTER;
-    if (which == PTX_CLUSTER_CTARANK && ptx__blocks_of(k) == 1) return PTX__CLASS_CLUSTER;
-    if (need[0] && which <= PTX_TID_Z) {
-        if (need[which - PTX_TID_X] == 1) return PTX__CLASS_CLUSTER;
-        if (which == PTX_TID_Y) return ptx__class_of_rows(need[0]);
-        if (which == PTX_TID_Z) return ptx__class_of_rows(need[0] * need[1]);
+    if (block[0] && which <= PTX_TID_Z) {
+        if (block[which - PTX_TID_X] == 1) return PTX__CLASS_CLUSTER;
+        if (which == PTX_TID_Y) return ptx__class_of_rows(block[0]);
+        if (which == PTX_TID_Z) return ptx__class_of_rows(block[0] * block[1]);
     }
     return ptx__specials[which].class_;
 }
@@ -8524,15 +8528,14 @@ static ptx__value_facts ptx__operand_facts(ptx__uniformity *u, const uint32_t *w
 /* The outcomes of a comparison for which it is true: a < b, a = b, a > b. */
 enum { PTX__LESS = 1, PTX__EQUAL = 2, PTX__MORE = 4 };
 static unsigned ptx__true_outcomes(const ptx__form *form) {
-    /* in the order of the modifiers */
-    static const uint8_t outcomes[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6};
+    static const uint8_t outcomes[] = {2, 5, 1, 3, 4, 6, 2, 5, 1, 3, 4, 6}; /* in the modifiers' order */
     unsigned i;
     for (i = 0; i < sizeof outcomes; i++)
         if (form->asked >> i & 1) return outcomes[i];
     return PTX__LESS | PTX__MORE;
 }
 
-/* Whether it divides a value that may be negative: -32 / 32 is -1, but -31 / 32, in the same row, is 0. */
+/* Whether it divides what may be negative: -32 / 32 is -1, but -31 / 32, in the same row, is 0. */
 static int ptx__truncates_negative(const ptx__form *form, const ptx__value_facts *x) {
     return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid_flags & PTX__TID_SELF);
 }
@@ -8543,21 +8546,19 @@ static int ptx__truncates_negative(const ptx__form *form, const ptx__value_facts
 PTX__RARE unsigned ptx__tid_operation_class(const ptx_kernel *k, const ptx__form *form,
                                             const ptx__value_facts *x, const uint32_t *w) {
     const unsigned op = form->row->op, outcomes = op == PTX_SETP ? ptx__true_outcomes(form) : 0u;
+    const uint32_t *block = k->required_block;
     const int number = PTX__IS_INTEGER(*w),
               above = outcomes == PTX__MORE || outcomes == (PTX__EQUAL | PTX__LESS);
     uint64_t n = number ? w[1] | (uint64_t)w[2] << 32 : 0, rows = 1;
     unsigned class_ = x[0].tid_flags & PTX__TID_GROUP ? PTX__CLASS_GROUP : PTX__CLASS_WARP, c;
     if (op == PTX_BFE && x[2].class_ > class_) class_ = x[2].class_;
-    if (k->required_block[1] * k->required_block[2] > 1
-        && (c = ptx__class_of_rows(k->required_block[0])) > class_)
-        class_ = c;
+    if (block[1] * block[2] > 1 && (c = ptx__class_of_rows(block[0])) > class_) class_ = c;
     if (op == PTX_SETP) {
         if (outcomes == PTX__EQUAL || outcomes == (PTX__LESS | PTX__MORE) || (above && !number))
             return PTX__CLASS_LANE;
         rows = number ? n + (above ? 1u : 0u) : (uint64_t)1 << x[1].zeros;
         if (x[1].class_ > class_) class_ = x[1].class_;
-        if (number && x[0].tid_flags & PTX__TID_SELF && !x[0].shift && k->required_block[0]
-            && rows >= k->required_block[0])
+        if (number && x[0].tid_flags & PTX__TID_SELF && !x[0].shift && block[0] && rows >= block[0])
             return PTX__CLASS_CLUSTER; /* all threads are below it */
     } else if (!number)
         return PTX__CLASS_LANE;
@@ -8587,8 +8588,7 @@ static void ptx__integer_facts(const ptx__form *form, const ptx__value_facts *x,
     if (mods & (PTX_HI | PTX_SAT)) return;
     switch (form->row->op) {
     case PTX_MOV:
-        r->tid_flags = x[0].tid_flags, r->shift = x[0].shift;
-        zeros = x[0].zeros;
+        r->tid_flags = x[0].tid_flags, r->shift = x[0].shift, zeros = x[0].zeros;
         break;
     case PTX_SUB:
     case PTX_ADD:
@@ -8691,13 +8691,6 @@ static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
     return again;
 }
 
-/* The index of the lowest bit that is set, by a de Bruijn multiplication. */
-static uint32_t ptx__lowest_bit(uint32_t bits) {
-    static const uint8_t number[32] = {0,  1,  28, 2,  29, 14, 24, 3, 30, 22, 20, 15, 25, 17, 4,  8,
-                                       31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
-    return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
-}
-
 /* The next needed instruction from i on; ins.count after the last. */
 static uint32_t ptx__next_needed(ptx__uniformity *u, uint32_t i) {
     uint32_t word = i / 32, bits = u->needed[word] & 0xffffffffu << i % 32;
@@ -8787,10 +8780,9 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
     while (ptx__propagate(u)) {
         if (++rounds != PTX__ROUNDS_MOST) continue;
         for (i = 0; i < u->k->m->references.count; i++) { /* give up: all variables differ */
-            uint32_t at = u->k->m->references.at[i].instruction;
+            const uint32_t at = u->k->m->references.at[i].instruction;
             ptx__value_facts *x = ptx__facts_of(u, u->k->words.at[u->k->ins.at[at].words]);
-            x->class_ = PTX__CLASS_LANE;
-            if (!x->root) x->root = at + 1;
+            x->class_ = PTX__CLASS_LANE, x->root = x->root ? x->root : at + 1;
         }
     }
 }
@@ -8849,11 +8841,10 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
         ptx__value_facts x = ptx__operand_facts(u, w, i, b);
         if (x.class_ > ptx__highest_level(k, ins)) {
             ptx__describe_root(k, x.root, root, sizeof root);
-            return ptx__fault(
-                k, PTX_E_DIVERGENT, i,
-                "operand %u of %s must be the same for all threads that execute it together; it depends on "
-                 "%s",
-                (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
+            return ptx__fault(k, PTX_E_DIVERGENT, i,
+                              "operand %u of %s must be the same for all threads that execute it together; it "
+                              "depends on %s",
+                              (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
         }
     }
     return PTX_E_NONE;
