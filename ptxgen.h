@@ -8842,8 +8842,8 @@ static ptx_code ptx__check_barrier(ptx__uniformity *u, uint32_t i, uint32_t b) {
         if (x.class_ > ptx__highest_level(k, ins)) {
             ptx__describe_root(k, x.root, root, sizeof root);
             return ptx__fault(k, PTX_E_DIVERGENT, i,
-                              "operand %u of %s must be the same for all threads that execute it together; it "
-                              "depends on %s",
+                              "operand %u of %s must be the same for all threads that execute it together; "
+                              "it depends on %s",
                               (unsigned)(slot - form->operands) + 1, ptx__mnemonic(k, ins), root);
         }
     }

@@ -1012,10 +1012,10 @@ static void test_pressure_of_entries(void) {
     ptx_module *both = ptx_module_new(NULL);
     ptx_kernel *f = ptx_func(both, "f", PTX_NONE), *entry = ptx_entry(both, "entry");
     ptx_pressure_info peak;
-    ptx_val p = ptx_param_ptr(entry, "p", PTX_GLOBAL), a, b;
+    ptx_val data = ptx_param_ptr(entry, "data", PTX_GLOBAL), a, b;
     ptx_ret(f);
-    a = ptx_ld(entry, PTX_F32, ptx_at(p, 0)), b = ptx_ld(entry, PTX_F32, ptx_at(p, 4));
-    ptx_st(entry, PTX_F32, ptx_at(p, 8), ptx_add(entry, a, b));
+    a = ptx_ld(entry, PTX_F32, ptx_at(data, 0)), b = ptx_ld(entry, PTX_F32, ptx_at(data, 4));
+    ptx_st(entry, PTX_F32, ptx_at(data, 8), ptx_add(entry, a, b));
     ptx_ret(entry);
     CHECK(ptx_pressure(both, 0, &peak) && peak.registers >= 4 && !ptx_pressure(both, 1, &peak));
     ptx_module_free(both);
