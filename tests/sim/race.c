@@ -25,7 +25,7 @@ typedef struct sim_race_page {
     atomic_uint common;                /* a bit for each 32 bytes, read without the lock: see read_by_all */
     uint32_t count, capacity;          /* records; record 0 means "no access" */
     sim_record *records;
-    _Atomic(uint32_t *) cells;         /* the last writes of all cells, then their first reads, then their second reads */
+    _Atomic(uint32_t *) cells;         /* all writes, then all first reads, then all second reads */
     uint64_t serial;                   /* shared memory: the block that it belongs to */
     struct sim_race_page *next;
     _Atomic(struct sim_race_page *) *home;
@@ -197,7 +197,7 @@ static bool split(page *p, uint32_t shift)
     uint32_t factor = p->shift - shift, old = PAGE >> p->shift;
     for (uint32_t part = 0; part < 3; part++)
         for (uint32_t k = 0; k < n; k++) to[part * n + k] = from[part * old + (k >> factor)];
-    if (!p->shared) {                                         /* the cells now take as much memory as two or four pages */
+    if (!p->shared) {                                         /* now as large as two or four pages */
         pthread_mutex_lock(&races.lock);
         races.count += shift ? 1 : 3;
         pthread_mutex_unlock(&races.lock);
