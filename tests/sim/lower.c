@@ -409,7 +409,7 @@ uint32_t sim_source_pred(sim_lower *lw, uint32_t index)
         return sim_register_slot(lw, o->reg) | (o->negate ? SIM_PRED_NOT : 0);
     }
     if (o->kind == O_INT) return o->value ? 0 : SIM_PRED_NOT;           /* predicate 0 is always true */
-    if (o->kind == O_SPECIAL && o->type == T_PRED) {          /* %is_explicit_cluster: a 32-bit constant of the launch */
+    if (o->kind == O_SPECIAL && o->type == T_PRED) {          /* %is_explicit_cluster: a launch constant */
         uint32_t a = sim_special_slot(lw, o), p = sim_new_pred(lw);
         sim_ins *i = sim_emit(lw, sim_op_handler(OP_cmp_u32), F_PLAIN);
         i->d = p; i->a = a; i->b = SIM_CONST_BANK;            /* the constants' first slot is zero */
