@@ -432,7 +432,7 @@ int sim_synchronise(sim_context *c)
         for (sim_stream *s = c->streams; s; s = s->next) {
             if (s->done == s->queued) continue;
             (void)sim_drain(s, s->queued);
-            more = true;                                      /* a host function may have let other threads queue work */
+            more = true;                                      /* a host function may have let others queue work */
             break;
         }
     }
@@ -824,7 +824,7 @@ SIM_API cuEventCreate(sim_handle **out, unsigned flags)
     ENTER(cuEventCreate);
     USABLE();
     if (!out || flags > 7) return leave(CU_INVALID_VALUE);
-    if ((flags & 4) && !(flags & 2)) return leave(CU_INVALID_VALUE); /* interprocess events: must have timing disabled */
+    if ((flags & 4) && !(flags & 2)) return leave(CU_INVALID_VALUE); /* interprocess: without timing */
     if (flags & 4) return leave(CU_NOT_SUPPORTED);
     sim_event *e = calloc(1, sizeof *e);
     if (!e || !(e->handle = sim_handle_new(H_EVENT, e))) { free(e); return leave(CU_OUT_OF_MEMORY); }
