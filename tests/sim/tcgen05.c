@@ -501,7 +501,7 @@ static bool spread(const reader *r, const product *p, sim_block *b, const double
                 uint32_t v = metadata(t, p, address, m, 2 * j) | metadata(t, p, address, m, 2 * j + 1) << 2;
                 if (v != 4 && v != 14) goto bad;
                 to = 2 * j + (v == 14);
-            } else { /* elements j, j + 1 are two of four along k */
+            } else { /* two stored of every four along k */
                 uint32_t q = j / unit, k = q / 2 * 4 * unit;
                 uint32_t first = metadata(t, p, address, m, k),
                          second = metadata(t, p, address, m, k + 2 * unit);
