@@ -185,7 +185,7 @@ static uint32_t *who_is_behind(const sim_block *b, const sim_ins *barrier)
 uint32_t sim_went_around(const sim_warp *w, const sim_ins *barrier)
 {
     uint32_t *behind = who_is_behind(w->block, barrier), around = behind ? behind[w->index] & ~w->live : 0;
-    if (around) behind[w->index] &= ~around;                  /* told once */
+    if (around) behind[w->index] &= ~around;                  /* reported once */
     return around;
 }
 

@@ -172,8 +172,8 @@ static inline bool sim_suspect(const sim_launch *l)
 { return SIM_UNLIKELY(atomic_load_explicit(&l->suspect, memory_order_relaxed)); }
 static inline void sim_changed(sim_launch *l) { if (sim_suspect(l)) atomic_fetch_add(&l->changes, 1); }
 
-/* check.c: a finding over two accesses (other NULL: over one). The same pair of lines is told once for each launch,
- * at the first of its places. */
+/* check.c: a finding over two accesses (other NULL: over one). The same pair of lines is reported once for each
+ * launch, at the first of its places. */
 typedef struct sim_site { const sim_ins *ins; uint64_t block; uint32_t thread; } sim_site;
 typedef struct sim_finding_place {
     uint64_t block, other_block;

@@ -46,7 +46,7 @@ static inline const sim_tcgen05 *sim_tcgen05_of(const sim_ins *i)
 
 /* The last access to a granule: an operation of a thread (unit: the thread), or tcgen05.ld or st of a warp. */
 typedef struct sim_tensor_touch {
-    const sim_ins *ins;                /* NULL: nobody */
+    const sim_ins *ins;                /* NULL: no access */
     uint64_t block;
     uint32_t count, era, shape;        /* count: its number in the unit; shape: of D, for an mma */
     uint32_t unit;

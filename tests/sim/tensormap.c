@@ -1,6 +1,6 @@
 /* tensormap.c - tensor maps: the entry points that make them, and tensormap.replace.
  *
- * The 128 bytes are opaque to programs; a checksum tells a map from other bytes. */
+ * The 128 bytes are opaque to programs; a checksum distinguishes a map from other bytes. */
 #include "async.h"
 #include "driver.h"
 
