@@ -44,8 +44,7 @@ SIM_API cuMemAllocPitch_v2(uint64_t *out, size_t *pitch, size_t width, size_t he
     return leave(code);
 }
 
-/* Freeing waits for the device. Accesses of streams that nothing else has waited for are still reported as
- * races. */
+/* Freeing waits for the device. Accesses of streams that nothing else has waited for are still reported as races. */
 static int release(sim_context *c, sim_allocation *a)
 {
     sim_stream *s = sim_stream_legacy(c);

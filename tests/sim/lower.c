@@ -712,8 +712,7 @@ static int vector_kind(const sim_operand *v)
     return kind;
 }
 
-/* mov.v2, mov.v4: element by element, all read before one is written. A scalar source becomes element 0, the others
- * are 0. */
+/* mov.v2, mov.v4: all elements are read before one is written; a scalar source becomes element 0, the others are 0. */
 static void lower_wide_mov(sim_lower *lw, const sim_statement *s, sim_type t)
 {
     static const sim_operand zero = { .kind = O_INT };
@@ -1073,8 +1072,7 @@ static int by_order(const void *a, const void *b)
     return f->order < g->order ? -1 : f->order > g->order;
 }
 
-/* Assigns offsets to the static shared variables, in order of declaration, before code is emitted; then to the
- * dynamic ones. */
+/* Before code is emitted, assigns offsets to the shared variables: static ones as declared, then dynamic ones. */
 static void place_shared(sim_lower *lw)
 {
     sim_kernel *k = lw->k;

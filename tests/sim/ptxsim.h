@@ -50,8 +50,7 @@ typedef struct ptxsim_counters {
     uint64_t local_sectors;            /* lanes are interleaved word by word: 4 for a word of 32 lanes */
 } ptxsim_counters;
 
-/* Copies at most `size` bytes of the counters to `out`; returns 0, or 1 (CUDA_ERROR_INVALID_VALUE) if `out` is
- * NULL. */
+/* Copies at most `size` bytes of the counters to `out`; returns 0, or 1 (CUDA_ERROR_INVALID_VALUE) if `out` is NULL. */
 int  ptxsim_counters_get(ptxsim_counters *out, size_t size);
 void ptxsim_counters_reset(void);
 

@@ -292,8 +292,7 @@ static u64 convert(const sim_ins *i, u64 a)
     return float_out(v, i);
 }
 
-/* x2 packs: two f32 to two narrow values, the first source in the upper half; or a packed pair to another
- * pair. */
+/* x2 packs: two f32 to two narrow values, the first source in the upper half; or a packed pair to another pair. */
 static u64 convert_pair(const sim_ins *i, u32 a, u32 b)
 {
     sim_ins one = *i;

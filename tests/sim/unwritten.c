@@ -627,8 +627,7 @@ static void give_back(const sim_warp *w, const sim_use *u, const kept *k)
         memcpy(sim_slot(w, u->slot), k->v, (wide(w->kernel, u->slot) ? 2 : 1) * SIM_LANES * sizeof *k->v);
 }
 
-/* Values for the marked bits: the first four trials set odd and even sources to all zeros or ones in all four
- * combinations, the others are pseudo-random. */
+/* Values for marked bits: trials 0 to 3 set even and odd sources to zeros or ones in all combinations; then random. */
 static uint64_t trial(uint32_t t, uint32_t source, uint32_t lane)
 {
     if (t < 4) return (t & 1) ^ ((t >> 1) & source & 1) ? UINT64_MAX : 0;
