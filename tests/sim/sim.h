@@ -382,7 +382,7 @@ typedef enum sim_flow {
 #define SIM_WIDE       0x40000000u     /* in lists of memory operands: the register has 64 bits */
 #define SIM_PRED_NOT   0x80000000u     /* predicate operands: bit 31 negates */
 
-/* Bits of sim_ins.x. Some values are used twice, by instructions that have only one of the two. */
+/* Bits of sim_ins.x. race.h and texture.h define further meanings for their instructions, on the same bits. */
 enum {
     X_FTZ = 1,
     X_SAT = 2,
@@ -523,7 +523,7 @@ typedef struct sim_watch_entry {
     uint32_t code, watched;
     const char *name;
     uint32_t slot;
-    bool pred, write, guard, wgmma;    /* wgmma: a register of an operation in flight */
+    bool pred, write, guard, wgmma;    /* wgmma: a register that wgmma or tcgen05.ld holds */
 } sim_watch_entry;
 
 /* A function in a kernel's code. Its variables have fixed places in local memory, or, if a thread may have more
@@ -562,7 +562,7 @@ typedef struct sim_kernel {
     struct sim_narrow *narrow; uint32_t narrow_count;
     uint8_t *slot_bytes, *unread;
     bool broken_uses;                  /* `uses` is incomplete: out of memory */
-    uint32_t wgmma_first, wgmma_count; /* tensor.c: watches of registers of wgmma in flight */
+    uint32_t wgmma_first, wgmma_count; /* tensor.c: watches of registers that wgmma holds */
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
     uint32_t most_registers;           /* the largest operand of its setmaxnreg.inc */
     uint32_t entry;                    /* pc of its first instruction: the functions that it calls lie before */
@@ -763,8 +763,8 @@ typedef struct sim_warp {
     uint32_t *watch;                   /* by watched register: lanes that have written it */
     uint32_t *scratch;
     uint32_t cc;                       /* carry flags */
-    bool     wgmma_fenced, wgmma_open; /* tensor.c: wgmma groups committed, and known to be complete */
-    uint32_t wgmma_groups, wgmma_done;
+    bool     wgmma_fenced, wgmma_open; /* tensor.c: wgmma.fence executed; an uncommitted group is open */
+    uint32_t wgmma_groups, wgmma_done; /* groups committed, and known to be complete */
     const struct sim_ins *wgmma_last;
     uint32_t pc, active, live, index;
     uint32_t backward;                 /* number of times a running path was put back; time stamp of path.turn */
@@ -823,7 +823,7 @@ typedef struct sim_block {
     bool watched;                      /* bulk.c must see accesses to its shared memory */
     struct sim_cluster *cluster, *own; uint32_t rank;
     struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
-    struct sim_proxy *proxy;           /* bulk.c: last writer of each word since a proxy fence */
+    struct sim_proxy *proxy;           /* bulk.c: last generic-proxy writer of each word */
     struct sim_operand_reads *operands;    /* operands.c: what wgmma and tcgen05 may still read */
     uint32_t *groups; uint32_t group_capacity;   /* bulk groups committed by each thread */
     struct sim_tensor_memory *tensor;  /* NULL until a launch uses tcgen05 */
