@@ -31,7 +31,7 @@ static const sim_routine *routine_of(const sim_kernel *k, uint32_t pc)
     return best;
 }
 
-/* Writes at most code_count + 2 successors of pc to out. A return leads to the end of each call of its function. */
+/* Writes at most code_count + 2 successors of pc to out. A return leads to the code after each call. */
 static uint32_t followers(const sim_kernel *k, uint32_t pc, uint32_t *out)
 {
     const sim_ins *i = &k->code[pc];
@@ -105,7 +105,7 @@ static bool mark_behind(sim_kernel *k, const flow_graph *g, const flow_graph *ba
     for (uint32_t c = 0; c < k->code_count; c++) {
         bool behind = seen[c] & FROM_BARRIER && !(seen[c] & TO_BARRIER) && (loop || seen[c] & FROM_START);
         bool straight = c && back->first[c + 1] - back->first[c] == 1 && back->next[back->first[c]] == c - 1;
-        if (!behind || !straight) known = false;              /* unless the one predecessor is marked already */
+        if (!behind || !straight) known = false;              /* known: its only predecessor is marked */
         if (!behind || known || !does_something(&k->code[c])) continue;
         known = true;
         if (k->behind_count == *capacity) {

@@ -96,7 +96,7 @@ static bool take_path(sim_warp *w, bool fair)
     return true;
 }
 
-/* Merges the paths at this pc into the running one; returns the lowest pc of another path, to merge there. */
+/* Merges the paths at this pc into the running one; returns the next higher pc of a path, at which to merge again. */
 static uint32_t meet(sim_warp *w, uint32_t pc, uint32_t *active)
 {
     uint32_t stop = UINT32_MAX;
