@@ -1,5 +1,5 @@
-/* allocate.c - memory of all kinds: device, pitched, pinned, registered, managed, of pools; what a pointer
- * is. */
+/* allocate.c - memory of all kinds: device, pitched, pinned, registered, managed, pools, graphs; queries about
+ * pointers. */
 #include "driver.h"
 
 static sim_allocation *made(sim_allocation *a)
@@ -8,7 +8,7 @@ static sim_allocation *made(sim_allocation *a)
     return a;
 }
 
-/* A capture may forbid what could wait for the device. */
+/* Returns if an active capture forbids calls that could wait for the device. */
 #define ALLOWED() do { if (sim_forbidden_in_capture(c)) return leave(900); } while (0)
 
 /* --- device memory ---------------------------------------------------------------------------- */
@@ -44,8 +44,7 @@ SIM_API cuMemAllocPitch_v2(uint64_t *out, size_t *pitch, size_t width, size_t he
     return leave(code);
 }
 
-/* The driver waits for the device before it takes memory away. What streams did to it that nothing has
- * waited for is a race all the same. */
+/* Freeing waits for the device. Accesses of streams that nothing else has waited for are still reported as races. */
 static int release(sim_context *c, sim_allocation *a)
 {
     sim_stream *s = sim_stream_legacy(c);
@@ -165,7 +164,7 @@ SIM_API cuMemHostRegister_v2(void *p, size_t size, unsigned flags)
     uint64_t address = (uint64_t)(uintptr_t)p;
     sim_allocation *a;
     if (!p || !size || flags & ~15u) return leave(CU_INVALID_VALUE);
-    if (flags & 4) return leave(CU_NOT_SUPPORTED);            /* memory of devices */
+    if (flags & 4) return leave(CU_NOT_SUPPORTED);            /* I/O memory of a device */
     if (sim_memory_find(address) || sim_memory_find(address + size - 1)) return leave(712);
     int error = sim_memory_register(c, p, size, &a);
     if (!error) made(a)->flags = flags;
@@ -206,7 +205,7 @@ SIM_API cuMemHostGetFlags(unsigned *out, void *p)
     (void)c;
     const sim_allocation *a = host_of(p);
     if (!out || !a || a->owned_by_caller) return leave(CU_INVALID_VALUE);
-    *out = a->flags | 2;                                      /* all of it is mapped */
+    *out = a->flags | 2;                                      /* all of it is mapped to the device */
     return leave(CU_OK);
 }
 
@@ -264,7 +263,7 @@ SIM_API cuMemAdvise_v2(uint64_t address, size_t size, int advice, location where
     return leave(advice < 1 || advice > 6 ? CU_INVALID_VALUE : advised(c, address, size, NULL));
 }
 
-/* Managed memory is wherever it is wanted: nothing was advised, preferred or fetched. */
+/* Managed memory is equally available everywhere: no advice, preferred location or prefetch is stored. */
 static int range_attribute(sim_context *c, int attribute, int *out, size_t size, uint64_t address,
                            size_t bytes)
 {
@@ -298,7 +297,7 @@ SIM_API cuMemRangeGetAttributes(void **out, const size_t *sizes, const int *attr
     return leave(CU_OK);
 }
 
-/* --- memory in stream order, pools ------------------------------------------------------------ */
+/* --- stream-ordered allocation, pools --------------------------------------------------------- */
 
 typedef struct sim_pool {
     sim_handle *handle;
@@ -423,7 +422,7 @@ SIM_API cuDeviceSetMemPool(int device, void *pool)
 typedef struct pool_properties {
     int type, handles;
     location where;
-} pool_properties; /* the beginning of it */
+} pool_properties; /* its first members */
 
 SIM_API cuMemPoolCreate(void **out, const pool_properties *p)
 {
@@ -446,7 +445,7 @@ SIM_API cuMemPoolDestroy(void *handle)
     sim_pool *p = sim_handle_get(H_POOL, handle);
     if (!p) return leave(CU_INVALID_HANDLE);
     if (p->standard) return leave(CU_INVALID_VALUE);
-    sim_handle_drop(p->handle);                               /* it lives on for what is allocated from it */
+    sim_handle_drop(p->handle);                               /* it remains until its allocations are freed */
     p->gone = true;
     return leave(CU_OK);
 }
@@ -483,7 +482,7 @@ SIM_API cuMemPoolTrimTo(void *pool, size_t keep)
 
 typedef struct access { location where; int flags; } access;
 
-/* One device, which may always read and write. */
+/* There is one device, which can always read and write. */
 SIM_API cuMemPoolSetAccess(void *pool, const access *map, size_t count)
 {
     ENTER(cuMemPoolSetAccess);
@@ -505,7 +504,7 @@ SIM_API cuMemPoolGetAccess(int *flags, void *pool, const location *where)
     return leave(CU_OK);
 }
 
-/* --- memory of graphs: its address is there with the node, the memory from launch to free --------- */
+/* --- memory of graphs: the address exists with the node, the memory from launch to free ----------- */
 
 int sim_graph_alloc(sim_context *c, uint64_t size, sim_work **out)
 {
@@ -553,12 +552,12 @@ SIM_API cuDeviceSetGraphMemAttribute(int device, int attribute, const uint64_t *
 {
     ENTER(cuDeviceSetGraphMemAttribute);
     int code = graph_memory(device, attribute, value);
-    if (!code && (!(attribute & 1) || *value)) code = CU_INVALID_VALUE;      /* the most, and to 0 */
+    if (!code && (!(attribute & 1) || *value)) code = CU_INVALID_VALUE;      /* only the high marks, to 0 */
     if (!code) sim_graph_memory_reset(attribute);
     return leave(code);
 }
 
-/* --- what a pointer is ------------------------------------------------------------------------ */
+/* --- pointer attributes ----------------------------------------------------------------------- */
 
 static int pointer_attribute(void *out, int attribute, uint64_t address, bool strict)
 {

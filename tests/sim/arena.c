@@ -1,7 +1,7 @@
-/* arena.c - device memory: allocations, their shadow, and what lies at an address.
+/* arena.c - device memory: allocations, their shadow, and the allocation at an address.
  *
- * Device addresses are never reused and never host addresses (a host that follows one crashes, as it
- * would); gaps lie between allocations. Data and shadow are mapped without reserve, so untouched pages
+ * Device addresses are never reused and are not valid on the host (a host that dereferences one crashes, as it
+ * would with a GPU); gaps lie between allocations. Data and shadow are mapped without reserve, so untouched pages
  * cost nothing. Pinned host memory has its host address and no shadow. All changes happen under the
  * driver's lock, while no kernel runs. */
 #include "sim.h"
@@ -28,7 +28,7 @@ static size_t pages(uint64_t bytes)
 }
 
 static sim_allocation *search(sim_allocation **list, uint32_t n,
-                              uint64_t address) /* the last whose base <= address */
+                              uint64_t address) /* the last with base <= address */
 {
     uint32_t lo = 0;
     while (lo < n) {
@@ -118,11 +118,11 @@ static void unmap(sim_allocation *a)
     a->freed = true;
 }
 
-/* --- memory of graphs: it keeps its address, and comes and goes with each launch ----------------- */
+/* --- memory of graphs: keeps its address, is allocated and freed by launches --------------------- */
 
 uint64_t sim_graph_memory(int attribute) { return graph_memory[attribute]; }
 
-/* 0 and 2 are trimmed, 1 and 3, the most there was, begin again. */
+/* 1 and 3: resets the high mark to the current value. 2: trims the reserved memory to what is used. */
 void sim_graph_memory_reset(int attribute)
 { graph_memory[attribute] = graph_memory[attribute & 1 ? attribute - 1 : 0]; }
 
@@ -189,7 +189,7 @@ int sim_memory_free(uint64_t base, int kind)
     return 0;
 }
 
-/* Frees what a context still has; freed records stay, to tell a use after free. */
+/* Frees what a context still has; the records of freed memory stay, to recognise a use after free. */
 void sim_memory_free_context(sim_context *c)
 {
     sim_heap_release(c);
@@ -298,7 +298,7 @@ void sim_memory_release_all(void)
     device_count = device_capacity = host_count = host_capacity = 0;
 }
 
-/* --- shadow: other blocks may set neighbouring bits at the same time -------------------------- */
+/* --- shadow: other blocks may set bits in the same byte at the same time ---------------------- */
 
 static void set_bits(uint8_t *p, uint8_t bits)
 {
@@ -335,7 +335,7 @@ void sim_shadow_set(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 
 void sim_shadow_clear(uint8_t *shadow, uint64_t offset, uint64_t bytes)
 {
-    if (bytes && (offset & 7) + bytes <= 8) { /* within one byte of the shadow: a register's worth */
+    if (bytes && (offset & 7) + bytes <= 8) { /* within one byte of the shadow */
         clear_bits(shadow + (offset >> 3), (uint8_t)(((1u << bytes) - 1) << (offset & 7)));
         return;
     }

@@ -1,7 +1,7 @@
-/* arith.h - the arithmetic of one lane: bit casts, half formats, rounding, the bounded approximations.
+/* arith.h - the arithmetic of one lane: bit casts, half formats, rounding, approximations.
  *
- * Everything here is branch-light and free of state, so that the 32-lane loops of scalar.c vectorise.
- * Values travel as their bits. NaN results are canonical: f32 0x7fffffff, f16 and bf16 0x7fff; f64 keeps
+ * Everything here has few branches and no state, so that the 32-lane loops of scalar.c vectorise.
+ * Values are passed as their bits. NaN results are canonical: f32 0x7fffffff, f16 and bf16 0x7fff; f64 keeps
  * a payload, as the chip does. */
 #ifndef SIM_ARITH_H
 #define SIM_ARITH_H
@@ -45,7 +45,7 @@ static inline u32 max32(u32 a, u32 b)
     return nan32(r);
 }
 
-/* --- f64: the first NaN operand comes through quiet ------------------------------------------- */
+/* --- f64: the first NaN operand is the result, made quiet ------------------------------------- */
 static inline int isnan64(u64 x) { return (x & INT64_MAX) > UINT64_C(0x7ff0000000000000); }
 static inline u64 min64(u64 a, u64 b)
 {
@@ -79,7 +79,7 @@ static inline u32 h16(float f)                                /* to nearest even
     r |= s;
     return a > 0x7f800000 ? 0x7fff : r;
 }
-static inline float odd32(float s, float error) /* s + error, rounded to odd: rounds right afterwards */
+static inline float odd32(float s, float error) /* s + error, rounded to odd: a later rounding is correct */
 {
     u32 x = U(s);
     u32 away = (error > 0) == (s > 0) ? x + 1 : x - 1;
@@ -91,7 +91,7 @@ static inline float fmah(float a, float b, float c) /* f16 operands; round the r
     float p = a * b, s = p + c, t = s - p;
     return odd32(s, (p - (s - t)) + (c - t));
 }
-static inline u32 min16(u32 a, u32 b, u32 infinity)           /* f16 and bf16 order like sign and magnitude */
+static inline u32 min16(u32 a, u32 b, u32 infinity)           /* f16 and bf16 are sign and magnitude */
 {
     u32 an = (a & 0x7fff) > infinity, bn = (b & 0x7fff) > infinity;
     s32 x = a & 0x8000 ? -(s32)(a & 0x7fff) - 1 : (s32)a, y = b & 0x8000 ? -(s32)(b & 0x7fff) - 1 : (s32)b;
@@ -158,7 +158,7 @@ static inline u32 pack_small(double v, const small_format *f, int mode,
     double a = fabs(v);
     if (isinf(a)) return sign | (satfinite ? f->top : f->infinity);
     if (a == 0) return sign;
-    int e = (int)(UD(a) >> 52) - 1023; /* a double subnormal is far below every format here */
+    int e = (int)(UD(a) >> 52) - 1023; /* subnormal doubles are far below every format here */
     if (e < f->min_exponent) e = f->min_exponent;
     double scaled = ldexp(a, f->mantissa - e), whole = floor(scaled), rest = scaled - whole;
     u64 m = (u64)whole;
@@ -188,7 +188,7 @@ static inline double unpack_small(u32 x, const small_format *f)
     return x >> (f->bits - 1) & 1 ? -v : v;
 }
 
-/* --- approximations: computed in double and rounded, so well inside the documented bounds ----- */
+/* --- approximations: computed in double and rounded, so well within the documented bounds ----- */
 static inline u32 ex2_32(float x)
 {
     double t = x;
@@ -221,7 +221,7 @@ static inline u32 div_32(float a, float b)                    /* div.approx give
     return huge && a == a ? U(r) & 0x80000000 : c32(r);
 }
 static inline u32 divfull_32(float a, float b) { return c32((float)((double)a / (double)b)); }
-static inline u64 high_half(double v) /* the f64 approximations see and give the upper word only */
+static inline u64 high_half(double v) /* the f64 approximations read and write the upper word only */
 { return UD(v) & UINT64_C(0xffffffff00000000); }
 static inline u64 flush64(u64 x)
 {
@@ -374,7 +374,7 @@ static inline u32 prmt_32(u32 a, u32 b, u32 s)
            | prmt_byte(ab, s >> 12) << 24;
 }
 static inline u32 prmt_select(u32 mode,
-                              u32 c) /* f4e b4e rc8 rc16 ecl ecr, from 1 on: as a general selector */
+                              u32 c) /* mode: f4e b4e rc8 rc16 ecl ecr, from 1: as a general selector */
 {
     static const u32 table[6][4] = { { 0x3210, 0x4321, 0x5432, 0x6543 }, { 0x5670, 0x6701, 0x7012, 0x0123 },
                                      { 0x0000, 0x1111, 0x2222, 0x3333 }, { 0x1010, 0x3232, 0x1010, 0x3232 },

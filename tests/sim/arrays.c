@@ -1,4 +1,4 @@
-/* arrays.c - arrays and mipmapped arrays, texture and surface objects: the driver's entry points. */
+/* arrays.c - entry points for arrays, mipmapped arrays, texture and surface objects. */
 #include "texture.h"
 #include <stdarg.h>
 
@@ -45,7 +45,7 @@ _Static_assert(sizeof(descriptor) == 40, "CUDA_ARRAY3D_DESCRIPTOR");
 
 static bool within(size_t n, uint32_t most) { return n >= 1 && n <= most; }
 
-/* The limits of compute capability 7.5 to 12.0. */
+/* Whether the extents are within the limits of compute capability 7.5 to 12.0. */
 static bool extents_allowed(const descriptor *d, bool mipmapped) {
     bool layered = d->flags & ARRAY_LAYERED, surface = d->flags & ARRAY_SURFACE;
     if (d->flags & ARRAY_CUBE)
@@ -85,7 +85,7 @@ static int check(const descriptor *d, bool mipmapped) {
 
 static uint32_t at_least_1(size_t n) { return n ? (uint32_t)n : 1u; }
 
-/* All but handle and allocation; returns the bytes. */
+/* Fills all but handle and allocation; returns the size in bytes. */
 static uint64_t describe(sim_array *a, const descriptor *d, uint32_t level) {
     a->layered = d->flags & (ARRAY_LAYERED | ARRAY_CUBE);
     a->cube = d->flags & ARRAY_CUBE;
@@ -186,7 +186,7 @@ SIM_API cuArrayDestroy(const void *handle) {
     sim_array *a = sim_array_of(handle);
     if (!a || a->of) return leave(CU_INVALID_HANDLE);
     if (sim_forbidden_in_capture(c)) return leave(900);
-    int code = sim_synchronise(c); /* work that uses it ends first */
+    int code = sim_synchronise(c); /* waits for work that uses it */
     drop_array(a);
     return leave(code);
 }
@@ -326,7 +326,7 @@ static int check_view(sim_texture *t, const sim_array *a, uint32_t levels) {
 
 static int check_memory(sim_texture *t) {
     sim_resource_desc *r = &t->asked;
-    size_t bytes = r->u.memory.width; /* linear: the size in bytes */
+    size_t bytes = r->u.memory.width; /* linear: u.memory.width is the size in bytes */
     t->format = (uint32_t)r->u.memory.format;
     t->channels = r->u.memory.channels;
     t->dims = r->type == RES_PITCH ? 2 : 1;
@@ -359,7 +359,7 @@ static int check_sampling(const sim_texture *t) {
     if (d->flags
         & ~(unsigned)(TRSF_INTEGER | TRSF_NORMALISED | TRSF_SRGB | TRSF_NO_TRILINEAR | TRSF_SEAMLESS))
         return CU_INVALID_VALUE;
-    /* Memory of one dimension is never filtered: the mode is ignored there. */
+    /* Linear memory is never filtered: the filter mode is ignored. */
     if (d->filter && t->asked.type != RES_LINEAR && integers && (bytes == 4 || d->flags & TRSF_INTEGER))
         return CU_INVALID_VALUE;
     if (t->asked.type == RES_MIPMAPPED && !normalised) return CU_INVALID_VALUE;
@@ -407,7 +407,7 @@ static int create_object(sim_context *c, uint64_t *out, const sim_resource_desc 
         code = check_view(&made, a, levels);
     }
     if (!code && !a && r->type == RES_LINEAR) made.asked.u.memory.width = r->u.memory.width / made.element;
-    if (!code && surface && !(a->flags & ARRAY_SURFACE)) { /* drivers take it: published programs do so */
+    if (!code && surface && !(a->flags & ARRAY_SURFACE)) { /* drivers accept it, and published programs do it */
         char maker[96];
         sim_made_by(made.resource, maker, sizeof maker);
         sim_report_host(

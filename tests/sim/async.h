@@ -1,10 +1,9 @@
-/* async.h - clusters, mbarriers and copies in flight: what cluster.c, mbarrier.c, bulk.c and tensormap.c
- * share.
+/* async.h - clusters, mbarriers and copies in flight: shared by cluster.c, mbarrier.c, bulk.c, tensormap.c.
  *
- * The blocks of a cluster run on one worker, in turns. What waits (mbarrier.try_wait, barrier.cluster.wait)
- * is a parked path (P_WAIT); `events` counts the phases that were completed, and parked paths look again
- * when it has moved. Copies wait in `pending` and are carried out as late as a program may expect: when
- * nothing else can go on, when a thread polls, when a group is waited for, or after many rounds. */
+ * The blocks of a cluster run on one worker, in turns. A path that waits (mbarrier.try_wait, barrier.cluster.wait)
+ * is parked (P_WAIT). `events` counts completed phases; parked paths look again when it has changed. Copies wait
+ * in `pending` and are carried out as late as a program may expect: when nothing else can run, when a thread polls,
+ * when a group is waited for, or after many rounds. */
 #ifndef SIM_ASYNC_H
 #define SIM_ASYNC_H
 #include "sim.h"
@@ -12,8 +11,8 @@
 SIM_PRIVATE_BEGIN
 
 enum { SIM_MAX_CLUSTER = 16, SIM_MAX_BOX_RANK = 5 };
-/* shared::cluster addresses: SIM_RANK_FIRST + rank from this bit on, 0: the own block. The gap between the two
- * makes an address that ran past the own block's window one of no block. */
+/* shared::cluster addresses: SIM_RANK_FIRST + rank in the bits from here on; 0: the thread's own block. The values
+ * between the two belong to no block, so that an address past the end of the own block's window is recognised. */
 #define SIM_RANK_SHIFT 24
 #define SIM_RANK_MASK  0xffffffu
 #define SIM_RANK_FIRST 0x80u
@@ -24,7 +23,7 @@ typedef struct sim_cluster {
     sim_launch *launch;
     sim_block *blocks[SIM_MAX_CLUSTER];
     uint32_t size;
-    uint32_t events, changes;          /* phases completed; anything that happened to a barrier */
+    uint32_t events, changes;          /* phases completed; changes of any barrier's state */
     uint32_t stalls, stall_changes;
     uint64_t stalled_since;
     uint32_t polls, random;
@@ -39,13 +38,13 @@ sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l);
 bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank);
 void sim_cluster_free(sim_block *b);
 void sim_cluster_reached(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b);
-void sim_cluster_leave(sim_block *b);                         /* the block has ended */
-bool sim_cluster_stall(sim_cluster *c);   /* nobody can go on: something was set going, or a deadlock told */
+void sim_cluster_leave(sim_block *b);                         /* when the block has ended */
+bool sim_cluster_stall(sim_cluster *c);   /* when no block can run; true: a block can run now */
 void sim_cluster_wake(sim_warp *w);
 bool sim_cluster_waits(sim_block *b);                         /* a path of the block is parked */
-void sim_cluster_exits(sim_warp *w);      /* lanes have exited: the barrier may now be complete */
+void sim_cluster_exits(sim_warp *w);      /* lanes have exited: may complete the barrier */
 sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address);   /* NULL: no such block */
-static inline uint64_t sim_in_block(uint64_t address, uint32_t rank)  /* the same place in that block */
+static inline uint64_t sim_in_block(uint64_t address, uint32_t rank)  /* the same offset in another block */
 {
     return (address & ~((uint64_t)0xff << SIM_RANK_SHIFT)) | (uint64_t)(SIM_RANK_FIRST + rank) << SIM_RANK_SHIFT;
 }
@@ -83,11 +82,11 @@ void sim_mbarrier_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t
                        uint32_t bytes);
 void sim_mbarrier_pending(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
-/* From a copy: bytes arrived at the barrier at `address` of block `b`. */
+/* A copy has written `bytes` that the barrier at `address` of block `b` counts. */
 bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address,
                            uint32_t bytes);
-/* From tcgen05.commit: one arrival at the instruction's address, or at the same place of `b`; who waits for the
- * phase learns the counts. */
+/* tcgen05.commit: one arrival at the instruction's address, or at the same offset in `b`. Threads that wait for the
+ * phase learn the counts. */
 struct sim_clock_entry;
 bool sim_mbarrier_signal(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b,
                          const struct sim_clock_entry *counts, uint32_t n);
@@ -98,7 +97,7 @@ void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, c
 
 void sim_copy_some(sim_cluster *c);                           /* carries out one of the pending copies */
 void sim_copy_tick(sim_cluster *c);
-void sim_copy_drain(sim_cluster *c, const sim_block *b);      /* the block ends: its copies first */
+void sim_copy_drain(sim_cluster *c, const sim_block *b);      /* the block ends: carries out its copies */
 void sim_copy_forget(sim_cluster *c);
 bool sim_copy_near(const sim_cluster *c, const uint8_t *host, uint64_t bytes);
 void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
@@ -123,7 +122,7 @@ void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 /* --- operands.c: shared memory that wgmma and tcgen05 read --------------------------------------- */
 
 void sim_operand_read(sim_warp *w, const sim_ins *i, uint64_t offset);
-/* The operation of this number that a thread issues, from the shared memory of `b`: tcgen05. */
+/* For tcgen05: operation `number` of the thread reads the shared memory of `b`. */
 void sim_operand_read_by(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint64_t offset, uint32_t number);
 void sim_operands_done(sim_warp *w);                          /* after a wait */
 void sim_operands_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
@@ -136,7 +135,7 @@ typedef struct sim_tensor_map {        /* the 128 opaque bytes */
     uint32_t magic, check;
     uint64_t address;
     uint64_t strides[4];
-    uint32_t dims[5];                  /* less one: a dimension may have 2^32 elements */
+    uint32_t dims[5];                  /* less 1: a dimension may have 2^32 elements */
     uint16_t box[5];
     uint8_t element_strides[5];
     uint8_t type, rank, interleave, swizzle, promotion, fill;

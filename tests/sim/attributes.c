@@ -1,4 +1,4 @@
-/* attributes.c - the device: what it is called, what it has. */
+/* attributes.c - entry points for the device's name and attributes. */
 #include "driver.h"
 
 SIM_API cuInit(unsigned flags)
@@ -80,7 +80,7 @@ static void values_of(const sim_device *d, const attribute **list, size_t *count
     static attribute table[160];
     size_t n = 0;
     bool ampere = d->sm >= 80, hopper = d->sm >= 90;
-    /* Half the rate for double precision on the chips of data centres. */
+    /* Peak f32 rate over f64 rate: data-centre chips have half the rate in f64. */
     long ratio = d->sm == 80 || d->sm == 90 || d->sm == 100 ? 2 : d->sm == 75 ? 32 : 64;
 #define V(id, value) table[n++] = (attribute){ id, (long)(value) }
     V(1, 1024); V(2, 1024); V(3, 1024); V(4, 64);             /* a block */
@@ -164,7 +164,7 @@ SIM_API cuDeviceGetLuid(char *luid, unsigned *mask, int device)
     ENTER(cuDeviceGetLuid);
     if (device) return leave(CU_INVALID_DEVICE);
     if (!luid || !mask) return leave(CU_INVALID_VALUE);
-    return leave(CU_NOT_SUPPORTED);                           /* a Windows thing */
+    return leave(CU_NOT_SUPPORTED);                           /* only on Windows */
 }
 
 SIM_API cuDeviceComputeCapability(int *major, int *minor, int device)

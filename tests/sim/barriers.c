@@ -1,22 +1,21 @@
-/* barriers.c - what is wrong at block barriers: counts, kinds, threads that go around them, who waits where;
- * and spinning that can never end.
+/* barriers.c - faults at block barriers (counts, kinds, threads that miss them), and spinning that never ends.
  *
- * A thread that exits no longer counts, so `if (tid >= n) return;` before a barrier is legal and silent. What
- * is told is a warp (`barrier-exit`), or a lane of a warp that executes an aligned barrier
- * (`barrier-divergence`), that went around the barrier: it exited, and executed code that lies behind the
- * barrier (what can follow it and cannot lead to it), more than the way out of the kernel. Such code is marked
- * once for each kernel, at the places where a thread comes into it; who comes there is noted by barrier and
- * warp. */
+ * A thread that exits no longer counts, so `if (tid >= n) return;` before a barrier is legal and not reported.
+ * Reported is a warp (`barrier-exit`), or a lane of a warp that executes an aligned barrier
+ * (`barrier-divergence`), that went around the barrier: it exited after it had executed code behind the barrier,
+ * other than the way out of the kernel. Code is behind a barrier if the barrier can lead to it and it cannot lead
+ * back to the barrier. Its entries, where control flow reaches it, are marked once for each kernel; lanes that
+ * execute one are recorded by barrier and warp. */
 #include "race.h"
 
-/* --- what lies behind a barrier, once for each kernel ------------------------------------------ */
+/* --- the code behind a barrier, once for each kernel ------------------------------------------- */
 
 enum { MOST_STEPS = 1 << 24 };
 enum { FROM_START = 1, FROM_BARRIER = 2, TO_BARRIER = 4 };
 
-struct sim_behind { uint32_t code, site; };    /* a thread that executes `code` is behind that barrier */
+struct sim_behind { uint32_t code, site; };    /* an entry (pc) of the code behind that barrier */
 
-/* For each instruction those that may follow it: next[first[pc]] up to next[first[pc + 1]]. */
+/* Control flow graph: the successors of pc are next[first[pc]] up to next[first[pc + 1]]. */
 typedef struct flow_graph { uint32_t *first, *next; } flow_graph;
 
 static bool aligned_barrier(const sim_ins *i)
@@ -32,7 +31,7 @@ static const sim_routine *routine_of(const sim_kernel *k, uint32_t pc)
     return best;
 }
 
-/* Writes at most code_count + 2 followers of pc to out. A return leads to behind each call of its function. */
+/* Writes at most code_count + 2 successors of pc to out. A return leads to the code after each call. */
 static uint32_t followers(const sim_kernel *k, uint32_t pc, uint32_t *out)
 {
     const sim_ins *i = &k->code[pc];
@@ -92,7 +91,8 @@ static bool does_something(const sim_ins *i)
     return i->last && i->flow != F_EXIT && i->flow != F_BRANCH && i->flow != F_RETURN && i->cls != C_MOVE;
 }
 
-/* Marks where threads come into the code behind a barrier, if they can without it, or leave a loop with it. */
+/* Marks the entries of the code behind a barrier, if a thread can reach it without the barrier or by leaving a loop
+ * that contains the barrier. */
 static bool mark_behind(sim_kernel *k, const flow_graph *g, const flow_graph *back, uint32_t site, uint8_t *seen,
                         uint32_t *stack, uint32_t *capacity)
 {
@@ -105,7 +105,7 @@ static bool mark_behind(sim_kernel *k, const flow_graph *g, const flow_graph *ba
     for (uint32_t c = 0; c < k->code_count; c++) {
         bool behind = seen[c] & FROM_BARRIER && !(seen[c] & TO_BARRIER) && (loop || seen[c] & FROM_START);
         bool straight = c && back->first[c + 1] - back->first[c] == 1 && back->next[back->first[c]] == c - 1;
-        if (!behind || !straight) known = false;              /* has what leads here told already? */
+        if (!behind || !straight) known = false;              /* known: its only predecessor is marked */
         if (!behind || known || !does_something(&k->code[c])) continue;
         known = true;
         if (k->behind_count == *capacity) {
@@ -127,7 +127,7 @@ static int by_code(const void *a, const void *b)
     return x->site < y->site ? -1 : x->site > y->site;
 }
 
-/* Leaves in i->type the number of a block's barrier. */
+/* Finds the code behind each aligned barrier. i->type of a block barrier becomes its number mod 64. */
 void sim_barriers_prepare(sim_kernel *k)
 {
     uint32_t count = 0, sites = 0, capacity = 0, returns = 0;
@@ -159,7 +159,7 @@ void sim_barriers_prepare(sim_kernel *k)
     free(stack);
 }
 
-/* Lanes come to code that lies behind barriers. */
+/* These lanes execute an entry of the code behind one or more barriers. */
 void sim_come_behind(sim_warp *w, const sim_ins *i, uint32_t lanes)
 {
     const sim_kernel *k = w->kernel;
@@ -168,7 +168,7 @@ void sim_come_behind(sim_warp *w, const sim_ins *i, uint32_t lanes)
         w->block->behind[(size_t)k->behind[n].site * w->block->warp_count + w->index] |= lanes;
 }
 
-/* By warp: which lanes came behind this barrier; NULL: none can. */
+/* By warp: the lanes that have executed code behind this barrier; NULL: it has no such code. */
 static uint32_t *who_is_behind(const sim_block *b, const sim_ins *barrier)
 {
     const sim_kernel *k = b->launch->kernel;
@@ -181,17 +181,17 @@ static uint32_t *who_is_behind(const sim_block *b, const sim_ins *barrier)
                                                                       : NULL;
 }
 
-/* Lanes of a warp that went around this barrier and exited. Those that just returned may be absent. */
+/* Lanes of the warp that went around this barrier and exited; each is returned once. */
 uint32_t sim_went_around(const sim_warp *w, const sim_ins *barrier)
 {
     uint32_t *behind = who_is_behind(w->block, barrier), around = behind ? behind[w->index] & ~w->live : 0;
-    if (around) behind[w->index] &= ~around;                  /* told once */
+    if (around) behind[w->index] &= ~around;                  /* reported once */
     return around;
 }
 
 /* --- arriving and leaving --------------------------------------------------------------------- */
 
-/* How a barrier was used last, and by a thread that took part. */
+/* The last use of a barrier, with the record of a warp that took part. */
 struct sim_barrier_use { const sim_ins *ins; uint32_t expected; sim_record record; };
 
 void sim_barriers_begin(sim_block *b) { if (b->uses) memset(b->uses, 0, 16 * sizeof *b->uses); }
@@ -208,7 +208,7 @@ static void keep_use(sim_block *b, uint32_t id, uint32_t all)
     }
 }
 
-/* A use for another number of threads has ended, and nothing orders this one behind it: they may overlap. */
+/* Reports a use whose thread count differs from the last one's if nothing orders the two: they may overlap. */
 static void check_use(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t lane, uint32_t expected)
 {
     const sim_block *b = w->block;
@@ -261,7 +261,7 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
                       "the thread arrives at barrier %u again before it is complete", id);
 }
 
-/* Before the warps that wait at the barrier go on. */
+/* Called before the warps that wait at the barrier go on: reports warps that went around it. */
 void sim_barrier_complete(sim_block *b, uint32_t id)
 {
     const sim_ins *i = b->barriers[id].first;
@@ -281,7 +281,7 @@ void sim_barrier_complete(sim_block *b, uint32_t id)
                       missed == 1 ? "" : "s", which);
 }
 
-/* The instruction that a path of a spinning warp waits with: the next one that touches memory. */
+/* The instruction that a spinning path waits at: the next memory access or barrier. */
 static const sim_ins *awaited(const sim_kernel *k, uint32_t pc)
 {
     const sim_ins *here = &k->code[pc];
@@ -293,7 +293,7 @@ static const sim_ins *awaited(const sim_kernel *k, uint32_t pc)
     return here;
 }
 
-/* "line 12 (3 warps), line 40 (1 warp)": where the warps of a block are. */
+/* "line 12 (3 warps), line 40 (1 warp)": where the block's warps are. */
 void sim_where_text(const sim_block *b, char *out, size_t cap)
 {
     uint32_t lines[12], warps[12], n = 0;
@@ -318,11 +318,11 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
 
 /* --- spinning for ever ------------------------------------------------------------------------ */
 
-/* A launch in which no block has finished for a while is suspected. From then on what changes memory,
- * completes a barrier, exits or starts is counted, and each warp's state is compared with an earlier one:
- * when all warps that do not wait at barriers are where they have been, with the same registers and open calls,
- * and nothing was counted between, they will be there again for ever. A loop that counts turns, or reads a clock,
- * is never the same: that is left to the watchdog. */
+/* A launch in which no block has ended for a while is suspected. From then on, events that change memory, complete
+ * a barrier, exit or start a block are counted, and each warp's state is compared with an earlier one. If every
+ * warp that does not wait at a barrier returns to an earlier state (paths, registers and open calls), and no event
+ * was counted between, the launch will repeat for ever. A loop that counts its iterations or reads a clock never
+ * repeats: the watchdog ends it. */
 
 enum { SUSPECT_NS = 400000000, CALM_ROUNDS = 256 };
 
@@ -338,7 +338,7 @@ static uint64_t state_of(const sim_warp *w)
         h = (h ^ w->p[k]) * UINT64_C(0x9e3779b97f4a7c15);
         h ^= h >> 31;
     }
-    if (w->calls)                                             /* where the open calls return to */
+    if (w->calls)                                             /* return addresses of open calls */
         SIM_EACH_LANE(l, w->live) {
             const sim_lane_stack *s = &w->calls[l];
             for (uint32_t k = 0; k < s->used; k++) {
@@ -348,7 +348,7 @@ static uint64_t state_of(const sim_warp *w)
             h = (h ^ s->used) * UINT64_C(0xbf58476d1ce4e5b9);
         }
     uint64_t paths = w->live;
-    for (uint32_t k = 0; k < w->path_count; k++)              /* in any order */
+    for (uint32_t k = 0; k < w->path_count; k++)              /* a sum: independent of their order */
         paths += (((uint64_t)w->paths[k].pc << 34) ^ ((uint64_t)w->paths[k].state << 32) ^ w->paths[k].mask)
                  * UINT64_C(0xbf58476d1ce4e5b9);
     return h ^ paths;
@@ -367,7 +367,7 @@ static bool waits(const sim_warp *w)
     return true;
 }
 
-/* After a round: are all warps of the block back where they were since memory last changed? */
+/* After a round: whether every warp of the block repeats a state since the last event. */
 static bool block_repeats(sim_block *b)
 {
     uint64_t changes = atomic_load(&b->launch->changes);
@@ -379,9 +379,9 @@ static bool block_repeats(sim_block *b)
         uint64_t state = state_of(w);
         bool fresh = w->spin_changes != changes + 1;
         if (fresh) w->spin_repeats = false;
-        else if (w->spin_state == state && w->turns != w->spin_turns) w->spin_repeats = true; /* no rest */
+        else if (w->spin_state == state && w->turns != w->spin_turns) w->spin_repeats = true; /* it has run since */
         if (fresh || (!w->spin_repeats && ++w->spin_age >= w->spin_limit)) {
-            w->spin_limit = fresh ? 2 : w->spin_limit * 2;    /* a cycle of any length is found */
+            w->spin_limit = fresh ? 2 : w->spin_limit * 2;    /* doubled: finds cycles of any length */
             w->spin_state = state;
             w->spin_turns = w->turns;
             w->spin_changes = changes + 1;
@@ -392,13 +392,13 @@ static bool block_repeats(sim_block *b)
     return all;
 }
 
-/* True: the launch will never end, and has been told so. */
+/* Whether the launch will never end; if so, reports it and ends it. */
 bool sim_spins(sim_block *b)
 {
     sim_launch *l = b->launch;
     if (!atomic_load_explicit(&l->suspect, memory_order_relaxed)) return false;
     uint64_t changes = atomic_load(&l->changes) + 1;
-    if (b->calm_since != changes) {                           /* states are compared where nothing changes */
+    if (b->calm_since != changes) {                           /* compare only after rounds without an event */
         b->calm_since = changes;
         b->calm = 0;
     }

@@ -2,8 +2,8 @@
  * and red.async; bulk groups; proxy fences.
  *
  * A copy is checked when it is issued and carried out later (async.h): first its source is read into
- * `data`, then that goes to its destination. Until then a touch of its destination, or a write to its
- * source, is reported. Which bytes of the source had ever been written goes along with the data. */
+ * `data`, then `data` is written to its destination. Until then an access of its destination, or a write to its
+ * source, is reported. `valid` carries along which bytes of the source had been written. */
 #include "async.h"
 #include "bulk.h"
 #include "tensor.h"
@@ -17,13 +17,13 @@ typedef struct sim_copy {
     const sim_ins *ins;
     uint32_t lane, thread, group, rounds, bytes;
     sim_block *to, *from; /* NULL: global memory */
-    uint8_t *dst, *src;   /* the first byte, for overlaps; tensors: of shared memory only */
+    uint8_t *dst, *src;   /* first byte, to find overlaps; tensors: shared memory only */
     uint8_t *dst_shadow, *src_shadow;
-    uint64_t dst_offset, src_offset; /* of those bytes, in their shadows */
+    uint64_t dst_offset, src_offset; /* offset of those bytes in their shadows */
     sim_block *barrier_block;
     uint32_t barrier;
     bool grouped, read, tensor;
-    uint8_t *data, *valid; /* bytes; one bit for each, set when it was written */
+    uint8_t *data, *valid; /* the bytes; a bit for each, set if it was written */
     int32_t at[SIM_MAX_BOX_RANK];
     sim_tensor_map map;
     sim_ins how; /* reductions: op and type */
@@ -31,13 +31,13 @@ typedef struct sim_copy {
 
 /* --- proxies ---------------------------------------------------------------------------------- */
 
-/* Who wrote which word of a block's shared memory by the ordinary proxy, and when: eras (race.h). */
+/* The last writer of each word of a block's shared memory by the generic proxy, and its era (race.h). */
 typedef struct sim_proxy {
     uint32_t words;
-    uint32_t *writer, *era; /* by word: its thread + 1, of which block above */
+    uint32_t *writer, *era; /* writer: thread + 1, its block's rank above it; 0: none */
 } sim_proxy;
 
-/* One allocation: the struct and its two arrays. */
+/* Makes or clears the block's record: one allocation holds the struct and its two arrays. */
 bool sim_proxy_begin(sim_block *b) {
     uint32_t words = (b->launch->shared_bytes + 3) / 4;
     sim_proxy *p = b->proxy;
@@ -71,20 +71,20 @@ void sim_proxy_fence(sim_warp *w, const sim_ins *i, uint32_t m) {
     if (looks_after_proxies(w->block)) sim_clock_fence_proxy(w, m);
 }
 
-/* The asynchronous proxy has written them. */
+/* These bytes were written by the asynchronous proxy. */
 static void proxy_forget(const sim_block *b, uint64_t offset, uint32_t bytes) {
     if (!looks_after_proxies(b) || !bytes) return;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4 && word < b->proxy->words; word++)
         b->proxy->writer[word] = 0;
 }
 
-/* The asynchronous proxy reads these bytes: between their write and this, in the order that barriers make, there
- * has to be a fence, whoever executes it. */
+/* The asynchronous proxy reads these bytes. Between their writes by the generic proxy and this read there must be
+ * a proxy fence of some thread, ordered by synchronisation. */
 void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                     uint32_t bytes) {
     const sim_proxy *p = b->proxy;
     if (!sim_option.async || !looks_after_proxies(b) || !w->launch->races || !bytes) return;
-    /* wgmma is the whole warp's: what any lane knows will do */
+    /* wgmma belongs to the whole warp: it is enough if one lane knows */
     uint32_t who_issues = i->fn == sim_wgmma ? w->live : 1u << lane, last = 0, last_era = 0;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4; word++) {
         uint32_t who = p->writer[word];
@@ -133,7 +133,7 @@ static void told(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_copy *x
                   source ? "source" : "destination", sim_line_text(w->kernel->module, x->ins->line, place));
 }
 
-/* The quick question before sim_copy_touch: is any copy about these bytes at all? */
+/* Quick test before sim_copy_touch: whether any copy in flight accesses these bytes. */
 bool sim_copy_near(const sim_cluster *c, const uint8_t *host, uint64_t bytes) {
     for (const sim_copy *x = c->pending; x; x = x->next)
         if (overlaps(x->dst, x->bytes, host, bytes) || overlaps(x->src, x->bytes, host, bytes)) return true;
@@ -154,7 +154,7 @@ void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t 
     }
 }
 
-/* A new copy beside those in flight: reductions into one place are in order. */
+/* Checks a new copy against those in flight: reductions into the same bytes do not conflict. */
 static void check_against_pending(const sim_copy *n) {
     for (const sim_copy *x = n->warp->block->cluster->pending; x && sim_option.async; x = x->next) {
         bool both = x->how.type && n->how.type;
@@ -170,7 +170,7 @@ static void check_against_pending(const sim_copy *n) {
     }
 }
 
-/* The issuing thread is the one that accesses shared memory: it has to know of the accesses before. */
+/* Checks for races, as an access by the issuing thread: it must know of earlier accesses to shared memory. */
 static void check_order(const sim_copy *x) {
     sim_warp *w = x->warp;
     uint64_t at[SIM_LANES];
@@ -193,7 +193,7 @@ static void issue(sim_cluster *c, sim_copy *x) {
         sim_operands_write(x->warp, x->ins, x->lane, x->to, x->dst_offset, x->bytes);
     counts->c.async_copies++;
     counts->c.async_copy_bytes += x->bytes;
-    if (x->to && !x->how.type) sim_shadow_set(x->dst_shadow, x->dst_offset, x->bytes); /* async-read tells */
+    if (x->to && !x->how.type) sim_shadow_set(x->dst_shadow, x->dst_offset, x->bytes); /* early reads: async-read */
     *c->pending_tail = x;
     c->pending_tail = &x->next;
     c->pending_count++;
@@ -215,7 +215,7 @@ static void take(sim_copy *x, uint64_t to, const uint8_t *p, const uint8_t *shad
         if (bit(shadow, offset + k)) sim_shadow_set(x->valid, to + k, 1);
 }
 
-/* What bulk copies of this launch have written to global memory, for loads by the read-only path. */
+/* What bulk copies of this launch have written to global memory: must not be read by the read-only path. */
 enum { MAX_SENT = 1024 };
 static struct {
     pthread_mutex_t lock;
@@ -242,7 +242,7 @@ static void note_sent(const sim_copy *x, const uint8_t *p, uint32_t n) {
 
 void sim_sent_forget(void) { atomic_store(&sent.launch, 0); }
 
-/* A load by the read-only path: each lane of m reads `bytes` bytes at its address; `base` lies at `host`. */
+/* A load by the read-only path: each lane of m reads `bytes` bytes at its address; address `base` is at `host`. */
 void sim_sent_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const uint8_t *host,
                    uint64_t base, uint32_t bytes) {
     if (atomic_load(&sent.launch) != w->launch->launch_serial) return;
@@ -288,13 +288,13 @@ static void give(const sim_copy *x, uint64_t from, uint8_t *p, uint8_t *shadow, 
             sim_shadow_clear(shadow, offset + k, 1);
 }
 
-/* Swizzles act on the absolute shared address: bits 4-6 ^= bits 7-9, as many as the mode has. */
+/* Swizzles permute 16-byte chunks by the shared address: bits 4-6 ^= bits 7-9, as many bits as the mode has. */
 static uint32_t swizzled(const sim_tensor_map *m, uint32_t address) {
     static const uint8_t masks[] = {0, 1, 3, 7};
     return address ^ (address >> 7 & masks[m->swizzle & 3]) << 4;
 }
 
-/* One row of a box: where its elements inside the tensor lie.  False: all of it is outside. */
+/* The elements of one row of a box that lie inside the tensor. */
 typedef struct row {
     uint64_t address;
     uint32_t first, bytes;
@@ -341,7 +341,7 @@ static void fill_box(sim_copy *x) {
 
 enum { TENSOR_TF32 = 11 }; /* and 12, which flushes subnormal numbers */
 
-/* Elements of TFLOAT32 are rounded on their way to shared memory; how ties round is not documented, here away. */
+/* Rounds elements of TFLOAT32 on their way to shared memory. How ties round is not documented; here away from 0. */
 static void round_tf32(uint8_t *p, uint32_t bytes) {
     for (uint32_t k = 0, v; k < bytes; k += 4) {
         memcpy(&v, p + k, 4);
@@ -377,7 +377,7 @@ static void write_tensor(const sim_copy *x) {
     }
 }
 
-/* The shared side of a box, 16 bytes by 16 bytes. */
+/* Copies the shared side of a box in chunks of 16 bytes, swizzled. */
 static void box_chunks(sim_copy *x, bool into) {
     sim_block *b = into ? x->to : x->from;
     uint64_t start = into ? x->dst_offset : x->src_offset;
@@ -423,9 +423,9 @@ static void carry_out(sim_cluster *c, sim_copy *x) {
     set_watched(c);
 }
 
-/* --- when they are carried out ---------------------------------------------------------------- */
+/* --- when copies are carried out ---------------------------------------------------------------- */
 
-/* Only wait_group can tell that it has read its source, so that it may take its time for that. */
+/* Only wait_group tells the program that such a copy has read its source: it is delayed until then. */
 static bool patient(const sim_copy *x) { return x->grouped && x->from && !x->read; }
 
 void sim_copy_some(sim_cluster *c) {
@@ -454,7 +454,7 @@ void sim_copy_drain(sim_cluster *c, const sim_block *b) {
         next = x->next;
         bool source = x->from == b && !x->read;
         if (x->to != b && !source) {
-            if (x->warp->block == b && !x->to) carry_out(c, x); /* to global memory: nobody waits for it */
+            if (x->warp->block == b && !x->to) carry_out(c, x); /* to global memory: nothing waits for it */
             continue;
         }
         if (sim_option.async)
@@ -488,7 +488,7 @@ void sim_bulk_commit(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) w->block->groups[thread_of(w, l)]++;
 }
 
-/* imm: groups that may stay; op: 1 with .read */
+/* i->imm: number of groups that may stay pending; i->op: 1 with .read */
 void sim_bulk_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_cluster *c = w->block->cluster;
     if (!c->pending_count || !groups_of(w)) return;
@@ -520,7 +520,7 @@ static bool rule(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t value, u
     return false;
 }
 
-/* One side of a copy.  False after a fault. */
+/* One side of a copy; the functions that fill it return false after a fault. */
 typedef struct side {
     sim_block *block;
     uint8_t *host, *shadow;
@@ -549,14 +549,14 @@ static bool shared_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t a
     return true;
 }
 
-/* How a copy to global memory counts. */
+/* The kind of access that a copy makes to global memory. */
 static sim_access written(const sim_ins *i) { return i->width & B_REDUCE ? SIM_UPDATE : SIM_WRITE; }
 
 static bool global_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, uint32_t bytes,
                         sim_access access, side *out) {
     sim_allocation *a = sim_memory_find(address);
     if (!a || a->size < bytes || address - a->base > a->size - bytes) {
-        (void)sim_reach(w, i, lane, address, SP_GLOBAL, bytes ? bytes : 1, SIM_WRITE); /* words the finding */
+        (void)sim_reach(w, i, lane, address, SP_GLOBAL, bytes ? bytes : 1, SIM_WRITE); /* reports the finding */
         if (w->fault) return false;
     }
     *out = (side){0};
@@ -635,8 +635,8 @@ static bool use_barrier(sim_warp *w, const sim_ins *i, uint32_t lane, sim_copy *
     return true;
 }
 
-/* The destinations in shared memory: one, or with .multicast the same place in each block of the mask.
- * Each gets its own copy of *model, whose source is set. */
+/* Issues copies of *model, whose source is set, to the destinations in shared memory: one, or with .multicast the
+ * same offset in each block of the mask. */
 static bool to_shared(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32_t *p, sim_copy *model) {
     sim_cluster *c = w->block->cluster;
     uint64_t dst = operand(w, p + L_DST, lane), bar = operand(w, p + L_BAR, lane);
@@ -651,7 +651,7 @@ static bool to_shared(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
         sim_warp_fault(w, SIM_ERROR_LAUNCH_FAILED);
         return false;
     }
-    if (cast) {                        /* as given they have to be addresses of some block of the cluster */
+    if (cast) {                        /* as given, they must be addresses in the cluster */
         side to, at;
         if (!shared_side(w, i, lane, dst, generic, true, bytes, &to)
             || !shared_side(w, i, lane, bar, generic, true, 8, &at))
@@ -671,7 +671,7 @@ static bool to_shared(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
         x->data = data;
         x->valid = valid;
         x->next = NULL;
-        if (model->read) { /* st.async, red.async: the values are here */
+        if (model->read) { /* st.async, red.async: the values were taken at issue */
             memcpy(data, model->data, bytes);
             sim_shadow_set(valid, 0, bytes);
         }
@@ -695,7 +695,7 @@ static void bulk_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
                     : !global_side(w, i, lane, src, bytes, SIM_READ, &s))
         return;
     if (from_shared) sim_proxy_read(w, i, lane, s.block, s.offset, bytes);
-    if (i->space == SP_SHARED && bytes > w->launch->shared_bytes) { /* more than any block has */
+    if (i->space == SP_SHARED && bytes > w->launch->shared_bytes) { /* more than any block has: report it */
         (void)shared_side(w, i, lane, w->block->shared_lo, false, false, bytes, &d);
         return;
     }
@@ -722,7 +722,7 @@ void sim_bulk(sim_warp *w, const sim_ins *i, uint32_t m) {
     }
 }
 
-/* st.async, red.async: the values are taken now. */
+/* st.async, red.async: takes the values at issue. */
 void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     const uint32_t *p = w->kernel->lists + i->list;
     SIM_EACH_LANE(l, m) {
@@ -742,7 +742,7 @@ void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     }
 }
 
-/* st.bulk: a long store of zeros, by the ordinary proxy. */
+/* st.bulk: a long store of zeros, by the generic proxy. */
 void sim_store_bulk(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint64_t at = (i->q ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l]) + (uint64_t)i->imm,
@@ -791,7 +791,7 @@ static sim_type reduction_type(const sim_tensor_map *m, uint32_t op) {
     return t;
 }
 
-/* Elements inside the tensor lie in memory that exists. */
+/* Whether all elements of the box that are inside the tensor lie in allocated memory. */
 static bool check_rows(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_tensor_map *m,
                        const int32_t *at) {
     row r;

@@ -1,8 +1,8 @@
-/* bulk.h - how lower_async.c hands the operands of a bulk copy to bulk.c: a list of slots. */
+/* bulk.h - the list of slots in which lower_async.c passes the operands of a bulk copy to bulk.c. */
 #ifndef SIM_BULK_H
 #define SIM_BULK_H
 
-enum { P_SLOT, P_WIDE, P_LOW, P_HIGH, P_FIELDS };             /* an address: register, and what is added */
+enum { P_SLOT, P_WIDE, P_LOW, P_HIGH, P_FIELDS };             /* an address: register, its width, offset */
 enum {
     L_DST,
     L_SRC = L_DST + P_FIELDS,

@@ -1,13 +1,13 @@
-/* calls.c - functions: which ones a kernel's code needs, where their variables lie, call and return.
+/* calls.c - functions: which ones a kernel's code contains, where their variables are, call and return.
  *
- * Every function that an entry can reach is in the entry's code once, with registers of its own. Where a
- * thread cannot be in a function twice, its variables have fixed places in the thread's local memory and a
- * call only notes where it returns to. Functions that take part in a recursion, are called through a
- * pointer, or allocate, have frames on a stack behind the fixed part; a function that may be entered again
- * below a call keeps its registers across it. All this is per lane: lanes of different depth share a path.
+ * Every function that an entry can reach is in the entry's code once, with registers of its own. If a
+ * thread cannot have two calls of a function open, its variables have fixed places in the thread's local memory,
+ * and a call only records the return address. Functions that are recursive, are called through a
+ * pointer, or use alloca, have frames on a stack behind the fixed part; a function that may be re-entered
+ * during a call saves its registers across it. All this is per lane: lanes of different depth share a path.
  *
- * The bytes of a call: the .param parameters, then the .param results, aligned one after the other, at the
- * start of the callee's frame or fixed place. .reg parameters and results go through registers of their own.
+ * The bytes of a call are the .param parameters, then the .param results, each aligned, at the
+ * start of the callee's frame or fixed place. .reg parameters and results use registers of their own.
  * The functions of CUDA's library (vprintf, malloc, ...) are in library.c. */
 #include "sim.h"
 #include "lower.h"
@@ -15,7 +15,7 @@
 #include <stdarg.h>
 
 enum { NO_ROUTINE = UINT16_MAX, MAX_REGISTERS_PASSED = 64, MAX_CHARGE = 256 };
-enum { SAVED = 1u << 31 }; /* in the record of a call: the caller's registers are below */
+enum { SAVED = 1u << 31 }; /* in the record of a call: saved registers of the caller lie below */
 
 static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
 
@@ -27,7 +27,7 @@ static const sim_symbol *resolve(const sim_symbol *y)
 
 /* --- the functions of a module ---------------------------------------------------------------- */
 
-/* Gives the .param parameters and results their places. */
+/* Assigns offsets to the .param parameters and results. */
 static void place_formals(sim_function *f)
 {
     uint64_t at = 0;
@@ -100,7 +100,7 @@ static sim_function *direct_callee(const sim_statement *s)
     return y && y->kind == SYM_FUNC && y->function->has_body && !y->function->is_entry ? y->function : NULL;
 }
 
-/* Adds f and what it calls, callees first. */
+/* Adds the frames of f and of the functions that it calls, callees first. */
 static void collect(sim_lower *lw, sim_function *f, sim_frame ***tail, uint32_t depth)
 {
     if (depth > 4000) sim_fatal(lw->m, f->line, "Calls nested too deeply");
@@ -118,14 +118,14 @@ static void collect(sim_lower *lw, sim_function *f, sim_frame ***tail, uint32_t 
     }
     for (sim_function *g = lw->m->functions; g && indirect; g = g->next)
         if (g->address_taken && g->has_body && !g->is_entry && !g->busy) collect(lw, g, tail, depth + 1);
-    sim_frame *frame = sim_new_frame(lw, f); /* busy stays set until all are there */
+    sim_frame *frame = sim_new_frame(lw, f); /* busy stays set until all frames exist */
     frame->indirect = indirect;
     frame->allocates = allocates;
     **tail = frame;
     *tail = &frame->next;
 }
 
-/* Only the function itself, when there is an error already or when it is looked at for its errors. */
+/* Makes the kernel's frames: f and all that it can reach; f alone if it is only checked for errors. */
 void sim_collect_frames(sim_lower *lw, sim_function *f)
 {
     sim_frame **tail = &lw->frames;
@@ -145,7 +145,7 @@ void sim_collect_frames(sim_lower *lw, sim_function *f)
 
 typedef struct search {
     sim_lower *lw;
-    sim_frame *top, *pointers;         /* pointers: stands for every function whose address is taken */
+    sim_frame *top, *pointers;         /* pointers: a node for all functions whose address is taken */
     uint32_t seen, cycles;
 } search;
 
@@ -187,7 +187,7 @@ static void visit(search *c, sim_frame *x)
     }
 }
 
-/* Which functions a thread may come to be in twice, and with which others: cycle. */
+/* Numbers the cycles: functions of one cycle may re-enter each other. */
 static void find_cycles(sim_lower *lw)
 {
     search c = { .lw = lw, .pointers = sim_alloc(lw->m, sizeof *c.pointers) };
@@ -198,7 +198,7 @@ static void find_cycles(sim_lower *lw)
 
 static uint32_t round_up(uint32_t n, uint32_t to) { return (n + to - 1) / to * to; }
 
-/* How many call registers this function or prototype needs: one for each place up to the last .reg one. */
+/* Number of registers that pass .reg arguments of this function or prototype: one for each position up to the last. */
 static uint32_t registers_passed(const sim_function *f)
 {
     uint32_t most = 0;
@@ -228,7 +228,7 @@ static uint32_t call_registers(const sim_lower *lw)
     return most;
 }
 
-/* Decides who has frames on the stack, and places the bytes of calls. */
+/* Decides which functions have frames on the stack, and places the bytes of calls. */
 void sim_place_calls(sim_lower *lw)
 {
     sim_kernel *k = lw->k;
@@ -299,21 +299,21 @@ static sim_ins *move(sim_lower *lw, uint32_t d, uint32_t a, uint32_t width)
 
 static uint32_t elements_of(const sim_symbol *formal) { return formal->vector ? formal->vector : 1u; }
 
-/* Element k of the nth .reg parameter or result, to or from the registers that carry it. */
+/* Moves element k of the nth .reg parameter or result to (leaves) or from the registers that pass it. */
 static void carry(sim_lower *lw, const sim_symbol *formal, uint32_t n, uint32_t k, uint32_t slot, bool leaves)
 {
     if (formal->type == T_PRED) {
         sim_ins *i = sim_emit(lw, sim_pred_logic, F_PLAIN);
         i->d = leaves ? lw->call_preds + n : slot;
         i->a = leaves ? slot : lw->call_preds + n;
-        i->op = 4;                                            /* a copy */
+        i->op = 4;                                            /* move */
         return;
     }
     uint32_t width = width_of((sim_type)formal->type), at = lw->call_slots + 4 * n + k * width;
     move(lw, leaves ? at : slot, leaves ? slot : at, width);
 }
 
-/* The first code of a function: its .reg parameters arrive. */
+/* Begins a function's code: takes its .reg parameters. */
 void sim_routine_begin(sim_lower *lw, sim_frame *frame)
 {
     sim_kernel *k = lw->k;
@@ -326,7 +326,7 @@ void sim_routine_begin(sim_lower *lw, sim_frame *frame)
     frame->r.local_lo = lw->local_used;
     if (f->is_entry) {
         k->entry = k->code_count;
-        if (k->uses_stack) move(lw, k->stack_pointer, sim_constant(lw, 0, 2), 2); /* settled later */
+        if (k->uses_stack) move(lw, k->stack_pointer, sim_constant(lw, 0, 2), 2); /* constant set later */
         return;
     }
     for (const sim_symbol *y = f->params; y; y = y->list_next, n++) {
@@ -341,7 +341,7 @@ void sim_routine_begin(sim_lower *lw, sim_frame *frame)
     }
 }
 
-/* `ret`, and the end of a function: its .reg results leave. */
+/* `ret`, and the end of a function: passes its .reg results. */
 void sim_routine_end(sim_lower *lw, sim_frame *frame)
 {
     uint32_t n = 0;
@@ -356,7 +356,7 @@ void sim_routine_end(sim_lower *lw, sim_frame *frame)
     sim_emit(lw, sim_nop, F_RETURN);
 }
 
-/* When all code is there: the table of functions, the targets of calls, the size of local memory. */
+/* When all code is emitted: the table of functions, the targets of calls, the size of local memory. */
 void sim_settle_calls(sim_lower *lw)
 {
     sim_kernel *k = lw->k;
@@ -388,7 +388,7 @@ void sim_settle_calls(sim_lower *lw)
     }
 }
 
-/* Which watched registers belong to which function: they are unwritten again when it is entered. */
+/* Finds the watched registers of each function: they are unwritten again when it is entered. */
 void sim_settle_watches(sim_kernel *k)
 {
     for (uint32_t r = 0; r < k->routine_count; r++) {
@@ -412,7 +412,7 @@ typedef struct place {
     int64_t offset;
 } place;
 
-/* Where the bytes of the call lie: behind the stack pointer, or at the callee's fixed place. */
+/* Where the bytes of the call are: at the stack pointer, or at the callee's fixed place. */
 static place call_bytes(sim_lower *lw, const sim_frame *callee, bool indirect)
 {
     if (indirect || (callee && callee->r.on_stack)) return (place){lw->k->stack_pointer, 0};
@@ -438,7 +438,7 @@ static void copy_bytes(sim_lower *lw, place from, place to, uint32_t bytes)
     i->x = bytes;
 }
 
-/* A register of `bytes` to or from the thread's memory. */
+/* Moves a register of `bytes` bytes to or from local memory. */
 static void transfer(sim_lower *lw, place at, uint32_t slot, uint32_t bytes, bool wide, bool store)
 {
     uint32_t list = sim_list_begin(lw, 1);
@@ -470,8 +470,8 @@ static bool same_kind(const sim_symbol *formal, sim_type t)
            && (a->kind == K_BITS || b->kind == K_BITS || floats);
 }
 
-/* May this actual stand for this formal? A .param variable of the same shape, a register, a vector of registers,
- * a constant. */
+/* Whether this argument or result fits the formal one: a .param variable of the same shape, a register, a vector of
+ * registers, a constant. */
 static bool fits(const sim_symbol *formal, const sim_operand *actual, bool result)
 {
     const sim_symbol *y = param_variable(actual);
@@ -490,7 +490,7 @@ static bool fits(const sim_symbol *formal, const sim_operand *actual, bool resul
     return !result && (actual->kind == O_INT || actual->kind == O_FLOAT);
 }
 
-/* The variable's bytes are the register's. */
+/* Moves a .reg formal between its registers and the caller's .param variable. */
 static void transfer_elements(sim_lower *lw, const sim_symbol *formal, uint32_t number, place at, bool leaves)
 {
     sim_type t = (sim_type)formal->type;
@@ -549,7 +549,7 @@ static void take_result(sim_lower *lw, const sim_symbol *formal, const sim_opera
     transfer(lw, call, slot, sim_types[t].bytes, width_of(t) == 2, false);
 }
 
-/* One of CUDA's own functions: its arguments come in 64-bit slots, its result leaves in one. */
+/* Calls one of CUDA's own functions: arguments and result are in 64-bit slots. */
 static void lower_library(sim_lower *lw, sim_handler fn, const sim_function *f, const sim_operand *args,
                           const sim_operand *returns)
 {
@@ -583,7 +583,7 @@ static void lower_library(sim_lower *lw, sim_handler fn, const sim_function *f, 
     uint32_t bytes = (uint32_t)f->returns->size;
     place to;
     if (v && variable_place(lw, v, &to)) {
-        if (bytes < 8) {                                      /* not where a lane's 32 bits lie */
+        if (bytes < 8) {                                      /* its 32 bits are not where a lane's 64 are */
             i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN);
             i->a = d;
             d = i->d = sim_temporary(lw, 1);
@@ -602,7 +602,7 @@ static void lower_library(sim_lower *lw, sim_handler fn, const sim_function *f, 
     }
 }
 
-/* The function that says what a call through a pointer passes: a prototype, or one of the targets. */
+/* The function that describes what a call through a pointer passes: a prototype, or the first target. */
 static sim_function *prototype_of(sim_lower *lw, const sim_operand *o)
 {
     const sim_symbol *y = o && o->kind == O_SYMBOL ? resolve(o->symbol) : NULL;
@@ -615,7 +615,7 @@ static sim_function *prototype_of(sim_lower *lw, const sim_operand *o)
     return y->function;
 }
 
-/* Can this call lead back to the function that makes it? */
+/* Whether this call can lead back to the function that makes it. */
 static bool in_cycle(const sim_lower *lw, const sim_frame *callee)
 {
     if (!lw->frame->r.reenters) return false;
@@ -701,7 +701,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     i->a = pointer;
     i->c = callee ? callee->index : NO_ROUTINE;
     i->e = lw->frame->index;
-    i->d = f->param_count | f->return_count << 16; /* what a pointer must point to */
+    i->d = f->param_count | f->return_count << 16; /* counts that the pointed-to function must have */
     i->b = f->param_bytes;
     i->count = in_cycle(lw, callee);
     i->last = 1;
@@ -745,8 +745,8 @@ void sim_lower_stack(sim_lower *lw, const sim_statement *s)
 
 /* --- launching -------------------------------------------------------------------------------- */
 
-/* Where the blocks of a cooperative launch count those that have arrived (CUDA's cooperative groups find it
- * through %envreg1 and %envreg2). */
+/* Provides the counter of a cooperative launch's grid barrier, which CUDA's cooperative groups find through
+ * %envreg1 and %envreg2. */
 static bool grid_workspace(sim_launch *l)
 {
     enum { BYTES = 256 };
@@ -759,7 +759,7 @@ static bool grid_workspace(sim_launch *l)
     return true;
 }
 
-/* What a launch needs besides what its caller asked for; before the constants are filled. */
+/* Sets what a launch needs besides the caller's request, before its constants are filled. */
 bool sim_launch_prepare(sim_launch *l, bool cooperative)
 {
     sim_kernel *k = (sim_kernel *)(uintptr_t)l->kernel; /* one launch runs at a time */
@@ -772,7 +772,7 @@ bool sim_launch_prepare(sim_launch *l, bool cooperative)
     return !cooperative || grid_workspace(l);
 }
 
-/* cuCtxSetLimit: stack (a chip's frames are smaller), FIFO of vprintf, device heap. */
+/* cuCtxSetLimit: stack (a chip's frames are smaller), vprintf's FIFO, device heap. */
 void sim_limit(int limit, uint64_t value)
 {
     enum { LEAST_STACK = 65536, MOST_STACK = 512 * 1024 };
@@ -806,7 +806,7 @@ void sim_calls_free(sim_block *b)
     free(b->calls);
 }
 
-/* The fixed part of local memory is unwritten when a block begins, a frame when it is made. */
+/* Marks local memory as unwritten: its fixed part when a block begins, a frame when it is made. */
 void sim_local_begin(sim_block *b, const sim_kernel *k, uint32_t threads)
 {
     size_t each = k->local_bytes, fixed = k->local_fixed;
@@ -861,7 +861,7 @@ static void restore_bits(uint32_t *masks, uint32_t n, uint32_t lane, const uint3
         masks[k] = (masks[k] & ~(1u << lane)) | (from[k / 32] >> k % 32 & 1) << lane;
 }
 
-/* A lane's words of 64-bit registers lie side by side, across both slots of the pair. */
+/* Saves a function's registers of one lane. The two words of a 64-bit register are adjacent in its pair of slots. */
 static void save_registers(sim_warp *w, const sim_routine *r, uint32_t lane, uint32_t *to)
 {
     const uint32_t *pairs = w->kernel->pairs;
@@ -916,7 +916,7 @@ static const char *function_name(const sim_warp *w, uint64_t pointer)
     return NULL;
 }
 
-/* The lanes of *mask that go where the lowest one goes; NULL after a fault. */
+/* Reduces *mask to the lanes with the lowest one's pointer; returns their target, NULL after a fault. */
 static const sim_routine *pointed_at(sim_warp *w, const sim_ins *i, uint32_t *mask)
 {
     const uint64_t *pointers = sim_slot64(w, i->a);
@@ -943,8 +943,8 @@ static const sim_routine *pointed_at(sim_warp *w, const sim_ins *i, uint32_t *ma
     return NULL;
 }
 
-/* Makes the call for the lanes of *mask; a call through a pointer for those that go the same way, which
- * are in *mask then. False: a fault. */
+/* Makes the call for the lanes of *mask; for a call through a pointer, *mask becomes those with the same target.
+ * False: a fault. */
 bool sim_call(sim_warp *w, const sim_ins *i, uint32_t *mask, uint32_t pc, uint32_t *target)
 {
     const sim_kernel *k = w->kernel;
@@ -990,7 +990,7 @@ bool sim_call(sim_warp *w, const sim_ins *i, uint32_t *mask, uint32_t pc, uint32
     return true;
 }
 
-/* Returns the lanes of *mask that go back to where the lowest one does: these are in *mask then. */
+/* Reduces *mask to the lanes with the lowest one's return address, pops their call, and returns that address. */
 uint32_t sim_return(sim_warp *w, uint32_t *mask)
 {
     const sim_kernel *k = w->kernel;
@@ -1017,7 +1017,7 @@ uint32_t sim_return(sim_warp *w, uint32_t *mask)
     return pc;
 }
 
-/* Parameters and results travel with what is known of their bytes: padding may be unwritten. */
+/* Copies parameters or results, with the marks of unwritten bytes: padding may be unwritten. */
 void sim_copy_local(sim_warp *w, const sim_ins *i, uint32_t mask)
 {
     const uint64_t *a = sim_slot64(w, i->a), *b = sim_slot64(w, i->b);

@@ -1,11 +1,11 @@
-/* check.c - findings: one place that words, counts, prints and keeps them.
+/* check.c - findings: their wording, counting, printing and storage.
  *
  * A finding names its kind, the kernel, the PTX line with its text, block and thread. The same kind at
- * the same line of the same launch is told once and counted; of the blocks that have it the first is named,
- * and findings are listed in the order of their blocks: it does not matter which worker came first. Pairs
- * are not counted, for which of many accesses meet does depend on that. A new check calls sim_report_at; a
- * check over pairs of accesses (races) has its shadow beside the `written` shadow in memory.c and reports
- * from there. */
+ * the same line of the same launch is reported once and counted; it names the first of the blocks that have it,
+ * and findings are listed in the order of their blocks: so it does not matter which worker came first. Findings over
+ * pairs of accesses are not counted, because the number of pairs that meet does depend on that. A new check calls
+ * sim_report_at; a check over pairs of accesses (race.c) has a shadow of its own beside the `written` shadow of
+ * memory.c. */
 #include "race.h"
 #include <stdarg.h>
 #include <time.h>
@@ -19,13 +19,13 @@ typedef struct finding {
     uint64_t launch;
     uint64_t count;
     sim_finding_place place;
-    uint64_t order;                    /* when it was told */
+    uint64_t order;                    /* when it was reported */
 } finding;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
-static finding withdrawn[MAX_FINDINGS];        /* of a launch that runs again: see race.c */
+static finding withdrawn[MAX_FINDINGS];        /* of a launch that is run again (race.c) */
 static unsigned withdrawn_count;
 static uint64_t told;
 
@@ -44,7 +44,7 @@ bool sim_place_before(const sim_finding_place *a, const sim_finding_place *b)
     return a->other_thread < b->other_thread;
 }
 
-/* The same finding again: it is told of the first place. */
+/* The same finding again: it names the first place. */
 static void again(finding *f, const sim_finding_place *place, bool pair, const char *text)
 {
     bool first = pair ? sim_place_before(place, &f->place) : place->block < f->place.block;
@@ -103,7 +103,7 @@ static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t 
     pthread_mutex_unlock(&lock);
 }
 
-/* A launch that runs again finds what it finds then. */
+/* Sets aside the findings of a launch that is about to run again. */
 void sim_report_withdraw(uint64_t launch)
 {
     unsigned left = 0;
@@ -116,7 +116,8 @@ void sim_report_withdraw(uint64_t launch)
     pthread_mutex_unlock(&lock);
 }
 
-/* It has. Races that only the first attempt met (a flag came in time) stand, and what alone was found. */
+/* The launch has run again. Restores findings of the first attempt: all if the second found nothing, its races if the
+ * second met none. */
 void sim_report_settle(uint64_t launch)
 {
     bool raced = false, any = false;
@@ -135,12 +136,12 @@ void sim_report_settle(uint64_t launch)
     pthread_mutex_unlock(&lock);
 }
 
-/* --- where an instruction stands ---------------------------------------------------------------- */
+/* --- source lines of an instruction ------------------------------------------------------------- */
 
 static size_t length_of(const char *line) { return strcspn(line, "\n"); }
 static const char *text_at(const char *line) { return line + strspn(line, " \t"); }
 
-/* "file.c:12" at the end of a line, behind //: what ptxgen prints. Its length, or 0. */
+/* Finds "file.c:12" after // at the end of a line, as ptxgen prints it. Its length, or 0. */
 static int comment_site(const char *line, size_t length, const char **site)
 {
     size_t end = length, at;
@@ -153,9 +154,9 @@ static int comment_site(const char *line, size_t length, const char **site)
     return end - at > 120 ? 0 : (int)(end - at);
 }
 
-/* What the module's .loc and .file lines say, looked at when its first finding is told. */
+/* The module's .loc and .file lines, read when its first finding is reported. */
 struct sim_places {
-    uint32_t *loc;                     /* by line: the line of the .loc that it is under, or 0 */
+    uint32_t *loc;                     /* by line: the line of the .loc that applies, or 0 */
     uint32_t *files, file_count;       /* lines of .file */
 };
 
@@ -195,7 +196,7 @@ void sim_places_free(struct sim_places *x)
     free(x);
 }
 
-/* "file.c:34" for a line of this .file. */
+/* Writes "file.c:34" for line `at` of this .file. */
 static int file_site(const sim_module *m, unsigned long file, unsigned long at, char *out, size_t cap)
 {
     const struct sim_places *x = m->places;
@@ -222,7 +223,7 @@ static const char *read_place(const char *p, unsigned long place[3])
     return p;
 }
 
-/* Where the code of this .loc was inlined first, by the .loc lines before it. */
+/* Where the code of this .loc was inlined, at the outermost level, by the .loc lines before it. */
 static bool inlined_at(const sim_module *m, uint32_t loc, unsigned long outer[3])
 {
     enum { MOST_LINES = 10000 };
@@ -243,7 +244,7 @@ static bool inlined_at(const sim_module *m, uint32_t loc, unsigned long outer[3]
     return found;
 }
 
-/* "file.c:34" by the .loc in front of the line, and where that was inlined. */
+/* Writes "file.c:34" from the .loc before the line, or from where that was inlined. */
 static int loc_site(const sim_module *m, uint32_t number, char *out, size_t cap)
 {
     static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
@@ -261,8 +262,7 @@ static int loc_site(const sim_module *m, uint32_t number, char *out, size_t cap)
     return n;
 }
 
-/* "line 12", or "line 12, file.c:34" where the text says so: by a comment, or a .loc in front of it. And the
- * line's text without that comment. */
+/* Writes "line 12", or "line 12, file.c:34" if a comment or a .loc says so; *text: the line without that comment. */
 static void place_text(const sim_module *m, uint32_t number, char *out, size_t cap, const char **text, int *length)
 {
     const char *line = number >= 1 && number <= m->line_count ? m->lines[number - 1] : "", *site;
@@ -301,7 +301,7 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);
     const sim_finding_place first = { sim_block_index(w->block), 0, t, 0 };
     keep(kind, i->line, 0, w->launch->launch_serial, &first, text);
-    if (strcmp(kind, "timeout")) sim_ask_again(w->launch);    /* no second time */
+    if (strcmp(kind, "timeout")) sim_ask_again(w->launch);    /* a timeout would take as long again */
 }
 
 static int where(const sim_launch *l, const sim_site *s, char *out, size_t cap)
@@ -362,7 +362,7 @@ static uint64_t gap_end(const uint8_t *shadow, uint64_t at, uint64_t end)
     return at;
 }
 
-/* Another gap of that length near by, as the padding of the next struct is? */
+/* Whether there is another gap of the same length nearby, as padding repeats in an array of structs. */
 static bool has_twin(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t from, uint64_t length)
 {
     uint64_t low = from - first > STRIDE ? from - STRIDE : first,
@@ -380,8 +380,8 @@ static bool has_twin(const uint8_t *shadow, uint64_t first, uint64_t end, uint64
     return false;
 }
 
-/* Gaps that padding does not explain: `most` and more bytes side by side, or, where there are several structs, one
- * that its neighbours have not. */
+/* Whether there is a gap that is not padding: of `most` bytes or more, or, in a large range, one without an equal
+ * gap nearby. */
 static bool strange_gap(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t most)
 {
     if (gap_end(shadow, first, end) == end) return true;
@@ -402,7 +402,7 @@ void sim_host_read(uint64_t address, uint64_t size)
     uint64_t first = address - a->base, end = first + size, count = 0;
     char where[200];
     if (sim_shadow_all(a->shadow, first, size)) return;
-    /* Structs that kernels copied whole, or wrote member by member: padding is less than their widest member. */
+    /* Structs that kernels copied whole, or wrote by member: padding is smaller than the widest member. */
     if (!strange_gap(a->shadow, first, end, atomic_load(&a->padded) ? PADDING : atomic_load(&a->widest))) return;
     while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
     for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
@@ -413,7 +413,7 @@ void sim_host_read(uint64_t address, uint64_t size)
                     (unsigned long long)size, (unsigned long long)address, (unsigned long long)count, where);
 }
 
-/* The launch that was told first comes first; the host's findings stay between those they came between. */
+/* Sorts the findings of each launch; launches and host findings keep their order. */
 static void list_findings(void)
 {
     for (unsigned from = 0, to; from < finding_count; from = to) {

@@ -1,19 +1,20 @@
-/* clocks.c - who knows of whose accesses: barriers, warp syncs, fences, acquire and release (race.h says how
- * the layers go).
+/* clocks.c - which accesses a thread knows of: barriers, warp syncs, fences, acquire and release (race.h explains
+ * the layers).
  *
- * Strong accesses (atomics, volatile, relaxed and stronger) publish to and take from the location that they
- * touch. A release publishes what the thread knows; a plain strong write publishes what it knew at its last
- * fence; an acquire takes at once; a plain strong read takes at the next fence. A location never forgets
- * what was published there: a read is ordered after some writes that it has not seen, which can only hide a
- * race, never invent one. A kernel without fences, acquires and releases pays for none of this. */
+ * Strong accesses (atomics, volatile, relaxed and stronger) publish to the location that they touch, and acquire
+ * from it. A release publishes what the thread knows; a strong write without .release publishes what it knew at its
+ * last fence; an acquire takes effect at once; what a strong read without .acquire saw is acquired by the next
+ * fence. A location keeps everything that was ever published there: so a read is also ordered after writes whose
+ * values it did not see, which may hide a race but never report a false one. A kernel without fences, acquires and
+ * releases does not pay for any of this. */
 #include "race.h"
 #include "async.h"
 
-/* --- vector clocks: sorted, immutable, counted ------------------------------------------------ */
+/* --- vector clocks: sorted, immutable, reference-counted -------------------------------------- */
 
 typedef struct entry { uint64_t key; uint32_t era; } entry;   /* key: block << 16 | unit */
-/* Else: a thread; race.h's counts are between. UNIT_FENCED + thread, FENCED_WARP + warp, FENCED_BLOCK: the eras of
- * these whose writes a proxy fence orders. */
+/* Units: UNIT_BLOCK, UNIT_WARP + warp, or a thread; race.h's counters. UNIT_FENCED + thread, FENCED_WARP + warp,
+ * FENCED_BLOCK: the eras of these whose writes a proxy fence has ordered. */
 enum { UNIT_BLOCK = 0xffff, UNIT_WARP = 0x8000, UNIT_FENCED = 0x2000, FENCED_WARP = 0x2400, FENCED_BLOCK = 0x27ff };
 struct sim_clock_vector { atomic_uint refs; uint32_t count; entry e[]; };
 typedef sim_clock_vector vc;
@@ -48,7 +49,7 @@ static bool contains(const vc *a, const vc *b)
     return true;
 }
 
-/* Both together, as a new reference; without memory the older one stays. */
+/* The maximum of both, as a new reference. Out of memory: a alone. */
 static vc *join(vc *a, vc *b)
 {
     if (!a || a == b) return keep(b);
@@ -113,7 +114,7 @@ static int by_key(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A thread's knowledge (whole: of all lanes of its warp) as a clock; a new reference. */
+/* What a thread (whole: any lane of its warp) knows at this view, as a clock; a new reference. */
 static vc *knowledge(const struct sim_race_block *b, uint32_t warp, uint32_t lane, bool whole,
                      const sim_view *at)
 {
@@ -220,10 +221,10 @@ void sim_order_block_free(struct sim_race_block *b)
 
 /* --- block barriers --------------------------------------------------------------------------- */
 
-/* After a barrier of all: everybody knows everything.  A fence before it counts for what is published
- * after it: __threadfence(); __syncthreads(); one thread sets the flag. And what came with the old value of
- * an atom is taken without a fence: ticket = atomicInc(..); __syncthreads(); the last block adds up. Both
- * are not in the letter of the memory model, but in CUDA's own samples. */
+/* A barrier of the whole block: every thread knows everything. Two extensions of the PTX memory model, which CUDA's
+ * own samples need. A fence before the barrier counts for what is published after it: __threadfence();
+ * __syncthreads(); one thread sets the flag. What came with the old value of an atom is acquired without a fence:
+ * ticket = atomicInc(..); __syncthreads(); the last block adds up. */
 static void full_barrier(struct sim_race_block *b)
 {
     uint32_t base = b->era;
@@ -271,7 +272,7 @@ static bool matrix(struct sim_race_block *b)
 
 static void raise(uint32_t *at, uint32_t era) { if (era > *at) *at = era; }
 
-/* What the warp knows goes into a row of eras by warp. */
+/* Adds what the warp knows to the barrier's row of eras by warp. */
 static void gather(struct sim_race_block *b, uint32_t warp, uint32_t id)
 {
     const sim_warp_order *o = &b->w[warp];
@@ -298,7 +299,7 @@ void sim_race_barrier(sim_block *block, uint32_t id)
 {
     struct sim_race_block *b = block->race;
     if (!block->launch->races) return;
-    /* Warps that have ended do not count. A warp that only arrived publishes what it did before that. */
+    /* Warps that have ended do not count. A warp that only arrived (bar.arrive) published what it did before. */
     bool all = true;
     for (uint32_t n = 0; n < b->warps && all; n++)
         all = !(block->warps[n].live & ~waiting(&block->warps[n], id))
@@ -326,7 +327,7 @@ void sim_race_warp_sync(sim_warp *w, uint32_t m)
     if (!w->launch->races) return;
     struct sim_race_block *b = w->block->race;
     sim_warp_order *o = &b->w[w->index];
-    if (o->lane) {                                            /* what one lane acquired, all have */
+    if (o->lane) {                                            /* all lanes learn what any of them acquired */
         vc *all = NULL;
         SIM_EACH_LANE(l, m) add(&all, o->lane->clock[l]);
         if (!(w->live & ~m)) { add(&o->clock, all); clear_lanes(o, false); }
@@ -342,8 +343,8 @@ void sim_race_warp_sync(sim_warp *w, uint32_t m)
     tick(b, o);
 }
 
-/* shfl orders no accesses of its lanes. But what a lane has acquired from others goes along with its value:
- * one lane of a warp looks at a flag, shfl tells the others (as the cooperative groups of CUDA do). */
+/* shfl does not order accesses of its lanes. But what a lane has acquired goes along with its value: in CUDA's
+ * cooperative groups one lane of a warp polls a flag, and shfl tells the others. */
 void sim_race_shuffle(sim_warp *w, uint32_t m, const uint32_t *from)
 {
     if (!w->launch->races) return;
@@ -441,7 +442,7 @@ void sim_race_release(sim_warp *w, uint32_t m, uint64_t key)
     tick(b, o);
 }
 
-/* A phase is over: who waits for it learns what was published so far, and nothing of later phases. */
+/* Ends a phase: threads that wait for it acquire what was published so far, but nothing of later phases. */
 void sim_race_phase(const sim_launch *l, uint64_t key)
 {
     if (!l->races) return;
@@ -475,7 +476,7 @@ void sim_race_acquire(sim_warp *w, uint32_t m, uint64_t key)
 
 static bool wide_scope(const sim_ins *i) { return (i->x >> X_SCOPE_SHIFT & 3) != SCOPE_CTA; }
 
-/* Before a strong write touches memory: what it publishes is there when its value is. */
+/* Called before a strong write changes memory: who sees the value must find what the write publishes. */
 void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner)
 {
     struct sim_race_block *b = w->block->race;
@@ -497,7 +498,7 @@ void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     }
 }
 
-/* After a strong read. */
+/* Called after a strong read. */
 void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner)
 {
     struct sim_race_block *b = w->block->race;
@@ -511,7 +512,7 @@ void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                                  : &o->lane->pending[l]);
 }
 
-/* fence, membar: i->x has the scope and, for one-sided fences, the side. */
+/* fence, membar: i->x holds the scope and, for fence.acquire and fence.release, X_ACQUIRE or X_RELEASE. */
 void sim_fence(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     if (!w->launch->races) return;
@@ -551,7 +552,7 @@ static vc *fenced(const vc *known)
     if (!v) return NULL;
     atomic_init(&v->refs, 1);
     v->count = 0;
-    for (uint32_t n = 0; n < known->count; n++) {           /* in order, as the units are */
+    for (uint32_t n = 0; n < known->count; n++) {           /* the new keys stay sorted */
         uint32_t unit = known->e[n].key & 0xffff;
         uint32_t to = unit == UNIT_BLOCK ? FENCED_BLOCK
                       : unit & UNIT_WARP ? FENCED_WARP + (unit & 0xff)
@@ -594,7 +595,7 @@ bool sim_clock_fenced(const sim_warp *w, uint32_t m, uint64_t block, uint32_t er
 
 /* --- counters of asynchronous operations ------------------------------------------------------ */
 
-/* At most four, as a clock; the keys have to be in order. */
+/* At most four counters, with keys in ascending order, as a clock. */
 static vc *counts_of(const struct sim_race_block *b, const sim_clock_entry *c, uint32_t n)
 {
     vc *v = malloc(sizeof *v + n * sizeof *v->e);
@@ -650,7 +651,7 @@ bool sim_clock_knows(const sim_warp *w, uint64_t block, uint32_t what, uint32_t 
 
 void sim_clock_forget(vc **seen) { put(seen, NULL); }
 
-/* Does the kernel order anything by other means than barriers? */
+/* Whether the kernel orders accesses by anything but barriers. */
 bool sim_order_uses_clocks(const sim_kernel *k)
 {
     if (k->tensor_memory) return true;

@@ -1,14 +1,13 @@
-/* cluster.c - clusters of blocks: who belongs together, addresses of shared::cluster, barrier.cluster, and
- * what happens when nothing in a cluster can go on.
+/* cluster.c - clusters of blocks: their blocks, shared::cluster addresses, barrier.cluster, and deadlocks.
  *
- * A launch without clusters has clusters of one block, so that waiting has one mechanism (async.h). */
+ * A launch without clusters has clusters of one block, so that all waiting uses one mechanism (async.h). */
 #include "async.h"
 #include "dependents.h"
 #include "race.h"
 #include "tensor_memory.h"
 
 enum { STALLS_ALONE = 64, STALLS_MOST = 4096 };
-#define STALL_NS UINT64_C(500000000) /* how long others get to set a stalled cluster going again */
+#define STALL_NS UINT64_C(500000000) /* how long other clusters may take to end a stall */
 
 /* --- beginning and ending --------------------------------------------------------------------- */
 
@@ -54,7 +53,7 @@ void sim_cluster_free(sim_block *b) {
     sim_group_free(b);
 }
 
-/* Another block's thread reaches into b's shared memory: kept until b ends. */
+/* The last access of another block's thread to b's shared memory, by that block's rank; kept until b ends. */
 struct sim_remote { sim_record record; uint32_t lane; };
 
 void sim_cluster_reached(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b) {
@@ -75,7 +74,8 @@ static bool anyone_knows(const sim_block *b, const struct sim_remote *s) {
     return false;
 }
 
-/* The access came in time, but by luck: no thread of the block waited for it before it exited. */
+/* Reports accesses from other blocks that no thread of this block waited for before it exited: they came in time
+ * only by chance. */
 static void check_remote(const sim_block *b) {
     for (uint32_t rank = 0; rank < b->cluster->size; rank++) {
         if (!(b->remote_ranks >> rank & 1) || anyone_knows(b, &b->remote[rank])) continue;
@@ -126,8 +126,8 @@ static void force(sim_path *p, bool *any) {
     *any = true;
 }
 
-/* Lets the paths of one state (and at one kind of instruction) go on with what they have: try_wait gives
- * false, *.sync goes without the absent lanes, wgmma.wait_group without the other warps. */
+/* Resumes all paths in one state (waiting at one kind of instruction) without what they wait for: try_wait returns
+ * false, *.sync goes on without the absent lanes, wgmma.wait_group without the other warps. */
 static bool force_paths(sim_cluster *c, int state, sim_handler which) {
     bool any = false;
     for (uint32_t r = 0; r < c->size; r++) {
@@ -144,7 +144,7 @@ static bool force_paths(sim_cluster *c, int state, sim_handler which) {
     return any;
 }
 
-/* Of several that wait: what tells most about the cause. */
+/* Priority for the deadlock report: an instruction of higher rank says more about the cause. */
 static int rank_of(const sim_ins *i)
 { return i->fn == sim_setmaxnreg || i->fn == sim_tcgen05_alloc ? 2 : i->fn == sim_mbarrier_wait; }
 
@@ -183,14 +183,14 @@ static void deadlock(sim_cluster *c) {
     sim_warp_fault(at, SIM_ERROR_TIMEOUT);
 }
 
-/* Whether no other cluster of the launch runs or will begin, as far as one worker knows. */
+/* Whether no other cluster of the launch is running or will begin, as far as this worker can tell. */
 static bool is_alone(const sim_cluster *c) {
     const sim_launch *l = c->launch;
     return l->block_count == c->size
         || (l->workers == 1 && sim_all_begun(l) && c->blocks[0]->worker->open <= c->size);
 }
 
-/* False: the other clusters should run first (or the launch has failed). */
+/* Called when no block can run. True: something can now. False: run other clusters first, or the launch failed. */
 bool sim_cluster_stall(sim_cluster *c) {
     if (c->pending_count) {
         sim_copy_some(c);
@@ -214,7 +214,7 @@ bool sim_cluster_stall(sim_cluster *c) {
     }
     if (force_paths(c, P_WAIT, sim_mbarrier_wait)) return false;
     if (force_paths(c, P_SYNC, NULL) || force_paths(c, P_WAIT, sim_wgmma_gather)) return true;
-    deadlock(c); /* only waits of the cluster's barrier */
+    deadlock(c); /* the remaining waits are at the cluster's barrier */
     return false;
 }
 
@@ -228,7 +228,7 @@ sim_block *sim_cluster_peer(const sim_block *b, uint64_t *address) {
     return b->cluster->blocks[rank - SIM_RANK_FIRST];
 }
 
-/* op: 1 for 64-bit addresses; generic ones when space says so */
+/* i->op: 1 for 64-bit addresses; i->space SP_GENERIC: generic addresses */
 void sim_mapa(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_cluster *c = w->block->cluster;
     SIM_EACH_LANE(l, m) {
@@ -263,14 +263,14 @@ void sim_getctarank(sim_warp *w, const sim_ins *i, uint32_t m) {
 
 /* --- barrier.cluster -------------------------------------------------------------------------- */
 
-/* What arrives knows, whoever waits learns; the object: the cluster's first block, an address of its own. */
+/* Key of the object through which barrier.cluster orders accesses: an address of its own in the first block. */
 static uint64_t barrier_key(const sim_cluster *c) {
     return sim_race_key(&c->blocks[0]->warps[0], SP_SHARED, SIM_RANK_MASK & ~7u);
 }
 
 static void complete_if_all(sim_cluster *c, const sim_block *first) {
     bool any = false;
-    for (uint32_t n = 0; n < first->warp_count; n++) /* the usual: this block is not there yet */
+    for (uint32_t n = 0; n < first->warp_count; n++) /* usually this block has not arrived yet */
         if (first->warps[n].live & ~first->warps[n].cluster_now) return;
     for (uint32_t r = 0; r < c->size; r++) {
         const sim_block *b = c->blocks[r];
@@ -296,7 +296,7 @@ void sim_cluster_exits(sim_warp *w) {
     if (c->barrier_used) complete_if_all(c, w->block);
 }
 
-/* op: 1 with .relaxed */
+/* i->op: 1 with .relaxed */
 void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t twice = m & (w->cluster_now | w->cluster_done);
     if (twice && sim_option.barriers)

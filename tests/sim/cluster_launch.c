@@ -1,12 +1,12 @@
-/* cluster_launch.c - the driver's entry points for clusters: cuLaunchKernelEx and two occupancy questions. */
+/* cluster_launch.c - entry points for clusters: cuLaunchKernelEx and two occupancy queries. */
 #include "async.h"
 #include "driver.h"
 
 enum { PORTABLE_CLUSTER = 8, SMS_OF_A_CLUSTER = 16 };
 enum { ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_PROGRAMMATIC = 6,
        ATTRIBUTE_LAST = 16 };
-/* Those that say nothing about results: none, the L2 window, waiting, the policy of clusters, priority,
- * memory domains, preferred clusters, the carveout, the use of NVLink. Events of a launch (7, 12) do. */
+/* Attributes without effect on results: none, L2 window, synchronisation policy, cluster scheduling policy, priority,
+ * memory domains, preferred clusters, carveout, NVLink use. Launch events (7, 12) would have an effect. */
 #define ATTRIBUTES_IGNORED 0x14f2bu
 
 typedef struct launch_attribute {
@@ -24,7 +24,7 @@ typedef struct launch_config {
     uint32_t count;
 } launch_config;
 
-/* The shape of a launch's clusters: what the kernel requires, or what the launch wishes; both must agree. */
+/* Sets the cluster shape of a launch: the kernel's required one, or the launch's; if both exist they must agree. */
 int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3], const uint32_t *wish) {
     const sim_function *f = k->function;
     const uint32_t *shape = f->reqnctapercluster[0] ? f->reqnctapercluster : NULL;
@@ -87,7 +87,7 @@ SIM_API cuLaunchKernelEx(const launch_config *config, void *function, void **par
     return leave(sim_launch_submit(c, &r));
 }
 
-/* Clusters that the chip holds at once: a cluster's blocks share one group of SMs. */
+/* The number of clusters that the chip holds at once: the blocks of a cluster share one group of SMs. */
 static uint32_t active_clusters(const sim_kernel *k, const launch_config *config, uint32_t size) {
     const sim_device *d = sim_the_device();
     uint64_t threads = (uint64_t)config->block[0] * config->block[1] * config->block[2];

@@ -1,4 +1,4 @@
-/* context.c - contexts: whose they are, which is current, their limits, what they leave behind. */
+/* context.c - contexts: creation, the thread's stack, limits, leak reports. */
 #include "texture.h"
 
 static sim_context *contexts, *primary;
@@ -8,7 +8,7 @@ static _Thread_local struct { sim_handle *stack[32]; uint32_t depth; } here;
 
 sim_context *sim_context_of(const void *handle) { return sim_handle_get(H_CONTEXT, handle); }
 
-/* The context on top of this thread's stack; NULL if there is none or it has been destroyed. */
+/* The context on top of this thread's stack; NULL if there is none or it was destroyed. */
 sim_context *sim_current(void)
 {
     return here.depth ? here.stack[here.depth - 1]->object : NULL;
@@ -22,7 +22,7 @@ int sim_usable(sim_context **out)
     return c->sticky;
 }
 
-uint64_t sim_cleared;                  /* how often the findings were forgotten */
+uint64_t sim_cleared;                  /* how often the findings were cleared */
 
 void sim_contexts_revive(void)
 {
@@ -46,7 +46,7 @@ static sim_context *create(bool is_primary, unsigned flags)
     return c;
 }
 
-/* --- what a context leaves behind ------------------------------------------------------------- */
+/* --- leaks ------------------------------------------------------------------------------------ */
 
 static void leak(const char *what, const sim_handle *h)
 {
@@ -61,7 +61,7 @@ static void report_leaks(sim_context *c)
     uint32_t at = 0;
     if (!sim_driver_option.leaks || c->sticky) return;
     while ((a = sim_memory_next(c, &at)) != NULL) {
-        if ((a->kind != MEM_DEVICE && a->kind != MEM_HOST) || a->label) continue;   /* variables go with modules */
+        if ((a->kind != MEM_DEVICE && a->kind != MEM_HOST) || a->label) continue;   /* variables: with modules */
         sim_report_host("leak",
                         "%s%llu bytes at 0x%llx (made by %s, call %llu) still exist when the context ends",
                         a->owned_by_caller    ? "registered memory, "
@@ -113,7 +113,7 @@ __attribute__((destructor)) static void at_unload(void)
 {
     sim_streams_stop();
     sim_api_resume();
-    for (sim_context *c = contexts; c; c = c->next) c->sticky = CU_DEINITIALIZED; /* nothing more runs */
+    for (sim_context *c = contexts; c; c = c->next) c->sticky = CU_DEINITIALIZED; /* no more work runs */
     while (contexts) destroy(contexts, false);
     sim_streams_shutdown();
     sim_guards_stop();
@@ -181,7 +181,7 @@ SIM_API cuDevicePrimaryCtxSetFlags_v2(int device, unsigned flags)
     return leave(CU_OK);
 }
 
-/* --- own contexts ----------------------------------------------------------------------------- */
+/* --- created contexts, and the thread's stack ------------------------------------------------- */
 
 static int push(sim_context *c)
 {
@@ -399,7 +399,7 @@ SIM_API cuCtxResetPersistingL2Cache(void)
 SIM_API cuProfilerStart(void) { ENTER(cuProfilerStart); USABLE(); (void)c; return leave(CU_OK); }
 SIM_API cuProfilerStop(void) { ENTER(cuProfilerStop); USABLE(); (void)c; return leave(CU_OK); }
 
-/* One device: its only peer would be itself. */
+/* There is one device: its only peer would be itself. */
 SIM_API cuDeviceCanAccessPeer(int *out, int device, int peer)
 {
     ENTER(cuDeviceCanAccessPeer);

@@ -1,9 +1,9 @@
-/* contract.c - mul and add in one rounding, where the assembler may.
+/* contract.c - fuses mul and add without a rounding modifier, as the assembler may.
  *
- * add, sub and mul of floats without a rounding modifier may be contracted; with .rn they may not. Whether
- * they are is the assembler's affair, so a result that changes with option "contract" is one to write
- * fma, or .rn, for. Here an add takes the product of a mul above it in its basic block when nothing else
- * touches that register and the mul's operands still hold what they held. The mul itself stays. */
+ * add, sub and mul of floats without a rounding modifier may be contracted to fma; with .rn they may not. The
+ * assembler decides, so code whose result changes with option "contract" should use
+ * fma, or .rn. Here an add takes the product of a mul above it in its basic block if nothing else
+ * uses that register and the mul's operands still have the same values. The mul itself stays. */
 #include "sim.h"
 #include "lower.h"
 
@@ -57,7 +57,7 @@ static const uint32_t *occurrences(sim_lower *lw, const sim_function *f)
     return lw->occurrences;
 }
 
-/* Does s write what the mul reads, or its guard? An operand in the first place counts as written. */
+/* Whether s may write an operand of the mul, or its guard. Any register in s's first operand counts as written. */
 static bool disturbs(const sim_statement *s, const sim_statement *mul)
 {
     if (!s->operand_count) return false;
@@ -112,7 +112,7 @@ static uint32_t negated(sim_lower *lw, uint32_t slot, sim_type t)
     return d;
 }
 
-/* Emits fma for an add or sub that may be contracted; false: nothing was done. */
+/* Emits fma for an add or sub that may be contracted; false: emitted nothing. */
 bool sim_contract(sim_lower *lw, const sim_statement *s)
 {
     bool sub = is_float_op(s, "sub");
@@ -133,7 +133,7 @@ bool sim_contract(sim_lower *lw, const sim_statement *s)
     i->b = b;
     i->c = c;
     i->x = x;
-    i->op = 3; /* fma, of the operations that take any modifier */
+    i->op = 3; /* fma, among the operations of any_f32 and any_half */
     i->count = t == T_F16X2 ? 2 : 1;
     i->type = (uint8_t)t;
     return true;

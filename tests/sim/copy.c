@@ -1,14 +1,14 @@
-/* copy.c - copies and memory sets, one to three dimensions, at once or in a stream.
+/* copy.c - copies and memory sets of one to three dimensions, synchronous or in a stream.
  *
  * Pageable host memory is read at the call and written before the call returns; pinned memory is read
  * and written when the work runs, which may be late. */
 #include "texture.h"
 
-uint64_t sim_checked_copies;           /* copies in queues whose pinned source is watched */
+uint64_t sim_checked_copies;           /* queued copies whose pinned source is checked for changes */
 
 /* --- the sides of a copy ---------------------------------------------------------------------- */
 
-/* More than any address space holds: sums of a few such numbers do not wrap. */
+/* More than any address space: sums of a few such numbers do not wrap. */
 #define FAR (UINT64_C(1) << 60)
 
 static uint64_t times(uint64_t a, uint64_t b) { return b && a > FAR / b ? FAR : a * b; }
@@ -20,8 +20,8 @@ static uint64_t span(const sim_side *s, size_t width, size_t height, size_t dept
 
 static bool device_address(uint64_t address) { return address >> 40 == 0x30; }
 
-/* The allocation that holds all of it; NULL and true: the caller's own memory. Memory of a graph may be named before
- * it is there, and has to be when the work runs. */
+/* Finds the allocation that holds all the bytes; NULL and true: the caller's own memory. Memory of a graph may be
+ * named before it is allocated, but must be allocated when the work runs. */
 static bool find(const sim_side *s, uint64_t bytes, sim_allocation **out, bool runs)
 {
     *out = sim_memory_find(s->address);
@@ -56,7 +56,7 @@ static uint64_t copy_checksum(const sim_copy *k, const uint8_t *p)
     return h;
 }
 
-/* --- carrying out ----------------------------------------------------------------------------- */
+/* --- executing copies ------------------------------------------------------------------------- */
 
 static void copy_row(sim_allocation *to, uint8_t *d, const sim_allocation *from, const uint8_t *s,
                      size_t size)
@@ -71,7 +71,7 @@ static void copy_row(sim_allocation *to, uint8_t *d, const sim_allocation *from,
         return;
     }
     bool backwards = to == from && at > f;
-    for (size_t k = 0; k < size; k++) {                       /* what was not written stays so */
+    for (size_t k = 0; k < size; k++) {                       /* unwritten bytes stay unwritten */
         size_t n = backwards ? size - 1 - k : k;
         if (from->shadow[(f + n) >> 3] >> ((f + n) & 7) & 1) sim_shadow_set(to->shadow, at + n, 1);
         else sim_shadow_clear(to->shadow, at + n, 1);
@@ -145,11 +145,11 @@ int sim_set_run(sim_work *w)
     return CU_OK;
 }
 
-/* --- asking for it ---------------------------------------------------------------------------- */
+/* --- submitting copies ------------------------------------------------------------------------ */
 
 typedef enum sides { ANY, TO_DEVICE, FROM_DEVICE, BOTH_DEVICES } sides;
 
-/* Reads pageable memory now, so that the caller may change it. */
+/* Reads pageable memory now, so that the caller may change it after the call. */
 static bool stage(sim_copy *k)
 {
     size_t rows = k->height * k->depth, row = k->width;
@@ -177,7 +177,7 @@ static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream
     if (!w) return CU_OUT_OF_MEMORY;
     w->u.copy = *asked;
     if (sim_is_capturing(s) && !synchronous) return sim_submit(s, w);
-    /* Between devices the host never waits; with its own memory it may. */
+    /* A copy within the device is never waited for; one with pageable host memory may be. */
     if (synchronous ? !(to_device && from_device) : !to || (!to_device && !from_device))
         return sim_submit_wait(s, w);
     if (!from && !stage(&w->u.copy)) return sim_submit_wait(s, w);
@@ -272,7 +272,7 @@ typedef struct sim_memcpy3d {
 
 _Static_assert(sizeof(sim_memcpy2d) == 128 && sizeof(sim_memcpy3d) == 200, "as the driver has them");
 
-/* Memory types: 1 host, 2 device, 3 array, 4 either. */
+/* Resolves one side of a copy. Memory types: 1 host, 2 device, 3 array, 4 unified. */
 static int side_of(unsigned type, const void *host, uint64_t device, const void *array, size_t x, size_t y,
                    size_t z, size_t pitch, size_t height, size_t width, size_t rows, size_t depth, sim_side *out)
 {
@@ -307,7 +307,7 @@ int sim_copy_of_3d(const void *description, sim_copy *k)
     return code;
 }
 
-/* By addresses: what was offset and base, or which type the caller named, is not kept. */
+/* Describes the copy by addresses: the caller's offsets, bases and memory types are not kept. */
 void sim_copy_to_3d(const sim_copy *k, void *description)
 {
     sim_memcpy3d p = { .width = k->width, .height = k->height, .depth = k->depth };
@@ -368,7 +368,7 @@ static int flat_side(const void *handle, size_t offset, size_t n, sim_side *out)
     return sim_array_side(handle, offset, 0, 0, n, 1, 1, out);
 }
 
-/* Of the two arrays and the two addresses one each is NULL or 0. */
+/* Copies to or from a one-dimensional array: on each side either the array is NULL or the address is 0. */
 static int flat(sim_context *c, const void *to_array, uint64_t to, size_t to_offset, const void *from_array,
                 uint64_t from, size_t from_offset, size_t n, const void *stream, bool synchronous, sides which)
 {

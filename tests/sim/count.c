@@ -1,4 +1,4 @@
-/* count.c - the counters: workers count for themselves, a launch adds theirs up here. */
+/* count.c - the counters: each worker has its own; they are added to the total when it leaves a launch. */
 #include "sim.h"
 
 pthread_mutex_t sim_count_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,21 +1,21 @@
-/* cp_async.c - cp.async: the bytes arrive when the thread waits for them, or with a seed perhaps at once.
+/* cp_async.c - cp.async: the bytes arrive when the thread waits for them, or, with a seed, perhaps at once.
  *
- * A copy waits in the block's list with what the source held when it was issued; its destination is marked
- * byte by byte. Whoever touches a marked byte is told (`async-read`, or `race` for a write); a source that
- * changed before the wait is a race; a copy that nobody waited for is told when its thread exits. */
+ * A copy waits in the block's list with the contents that its source had at issue; its destination is marked
+ * byte by byte. Accesses of marked bytes are reported (`async-read`, or `race` for a write); a source that
+ * changed before the wait is a race; a copy that nobody waited for is reported when its thread exits. */
 #include "async.h"
 #include "race.h"
 #include "unwritten.h"
 
 typedef struct copy {
     const sim_ins *ins;
-    const uint8_t *from;               /* on the host */
+    const uint8_t *from;               /* host address of the source */
     uint64_t address;                  /* of the source */
-    sim_allocation *a;                 /* of the source; NULL when nothing is read */
+    sim_allocation *a;                 /* of the source; NULL if nothing is read */
     uint32_t to, thread, group;        /* to: offset in shared memory */
-    uint8_t bytes, read;               /* read: as many come from the source, the rest is zero */
+    uint8_t bytes, read;               /* read: bytes from the source, the rest is zero */
     bool told;
-    uint16_t unwritten;                /* which bytes of the source nothing had written */
+    uint16_t unwritten;                /* a bit for each byte of the source that nothing had written */
     uint8_t held[16];
 } copy;
 
@@ -87,7 +87,7 @@ static void arrive(sim_block *b, const copy *c)
     if (c->read) memcpy(b->shared + c->to, c->from, c->read);
 }
 
-/* One thread's copy of `read` bytes to offset `to` of shared memory, where `bytes` will be written. */
+/* Issues one thread's copy to offset `to` of shared memory: `read` bytes from `address`, then zeros. */
 void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, sim_allocation *a,
                      uint64_t address, uint32_t read, uint32_t unwritten)
 {
@@ -159,7 +159,7 @@ static void finish(sim_warp *w, copy *c)
     sim_shadow_clear(b->async->marked, c->to, c->bytes);
 }
 
-/* The copies of these lanes arrive, except those of each thread's last `newest` groups. */
+/* The copies of these lanes arrive, except those in each thread's last `newest` groups. */
 static void complete(sim_warp *w, uint32_t m, uint32_t newest, bool open_too)
 {
     struct sim_async *s = w->block->async;
@@ -176,7 +176,7 @@ static void complete(sim_warp *w, uint32_t m, uint32_t newest, bool open_too)
     s->count = kept;
 }
 
-/* All that these lanes have issued so far (for cp.async.mbarrier.arrive). */
+/* All copies that these lanes have issued arrive (cp.async.mbarrier.arrive). */
 void sim_async_finish(sim_warp *w, uint32_t m) { complete(w, m, 0, true); }
 
 void sim_async_group(sim_warp *w, const sim_ins *i, uint32_t m)
@@ -200,7 +200,7 @@ void sim_async_exit(sim_warp *w, uint32_t m)
     complete(w, m, 0, true);
 }
 
-/* --- touching what is on its way -------------------------------------------------------------- */
+/* --- accesses to copies in flight ------------------------------------------------------------- */
 
 static bool any_marked(const uint8_t *marked, uint64_t offset, uint32_t bytes)
 {
@@ -208,7 +208,7 @@ static bool any_marked(const uint8_t *marked, uint64_t offset, uint32_t bytes)
     return false;
 }
 
-/* True: some lane touches a byte whose copy has not been waited for. */
+/* Whether some lane accesses a byte whose copy has not been waited for; if so, reports it. */
 bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
                      bool write) {
     sim_block *b = w->block;

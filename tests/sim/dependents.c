@@ -1,17 +1,17 @@
 /* dependents.c - programmatic dependent launch: griddepcontrol.
  *
- * Kernels run one after another here, but a kernel launched with the attribute for it may begin on a chip as
- * soon as every block of the kernel before it has executed griddepcontrol.launch_dependents or ended. What of
- * that one's memory it touches before griddepcontrol.wait it may touch too early. So a kernel that executes
- * launch_dependents keeps what it has touched (who, by word and kind of access), and the accesses of its
- * dependent are held against that: `dependent-race`.
+ * Kernels run one after another here. On a chip a kernel launched with the attribute for it may begin as
+ * soon as every block of the kernel before it has executed griddepcontrol.launch_dependents or ended; what it
+ * accesses before griddepcontrol.wait, the other kernel may still be using. So a kernel that executes
+ * launch_dependents keeps a record of its accesses (who, by word and kind), and those of its dependent are
+ * compared with it: `dependent-race`.
  *
- * A kernel that does not wait may end before the one before it has; so what is still in flight is handed on:
- * `early` is what may run when a kernel begins, `late` what may run when its wait is over. A thread is behind
- * the wait if it has executed it, or if something orders it after a thread of its cluster that has.
+ * A kernel that does not wait may end before the one before it has; so kernels still in flight are passed on:
+ * `early` are those that may run when a kernel begins, `late` those that may run after its wait. A thread is behind
+ * the wait if it has executed it, or if it is ordered after a thread of its cluster that has.
  *
- * ld.global.nc may read only what nobody writes for as long as the kernel lasts, which began before the wait: what
- * one of `early` writes is not read with .nc behind the wait either (`nc-written`). */
+ * ld.global.nc may only read memory that nothing writes during the whole kernel, which began before the wait: bytes
+ * that a kernel of `early` writes must not be read with .nc after the wait either (`nc-written`). */
 #include "async.h"
 #include "dependents.h"
 #include "driver.h"
@@ -26,7 +26,7 @@ enum {
     MOST_FLIGHT = 8
 };
 
-typedef struct word { /* by sim_access: the first in the order of blocks, threads, code */
+typedef struct word { /* by sim_access: the first accessor by block, thread, pc */
     uint64_t block[3];
     uint32_t thread[3], pc[3];
     uint8_t bytes[3];
@@ -43,12 +43,12 @@ typedef struct sim_grid {
     uint64_t seq;
     char label[160];
     uint32_t grid[3], block[3];
-    atomic_bool triggered, waited, safe; /* safe: some block has not let its dependents go before it waited */
+    atomic_bool triggered, waited, safe; /* safe: a block waited, and before that did not launch dependents */
     bool keeps;
     pthread_mutex_t lock;
     page *buckets[BUCKETS];
-    uint32_t page_count, code_count, skip; /* skip: which pages it leaves out */
-    char **text; /* by pc, of instructions that are in a page */
+    uint32_t page_count, code_count, skip; /* skip: mask of the pages left out */
+    char **text; /* by pc: lines of instructions that are in a page */
     struct sim_grid *early[MOST_FLIGHT], *late[MOST_FLIGHT];
     uint32_t early_count, late_count;
 } sim_grid;
@@ -56,7 +56,7 @@ typedef struct sim_grid {
 static sim_grid *recent[RECENT];
 static uint32_t recent_at;
 
-/* --- what is kept ------------------------------------------------------------------------------ */
+/* --- the record of accesses -------------------------------------------------------------------- */
 
 static void forget_pages(sim_grid *g) {
     for (uint32_t n = 0; n < BUCKETS; n++)
@@ -67,7 +67,7 @@ static void forget_pages(sim_grid *g) {
     g->page_count = g->skip = 0;
 }
 
-/* Of too many pages one in 2, 4, 8 ... is kept: the same ones in whatever order threads come to them. */
+/* With too many pages only one in 2, 4, 8 ... is kept, chosen by number, so independent of the order of accesses. */
 static bool leaves_out(const sim_grid *g, uint64_t number) {
     return number * UINT64_C(0x9e3779b97f4a7c15) >> 40 & g->skip;
 }
@@ -88,7 +88,7 @@ static void thin_out(sim_grid *g) {
 
 static void drop(sim_grid *g);
 
-/* What was in flight beside g: nobody asks for it any more. */
+/* Drops the kernels in flight beside g, which no later kernel can ask for. */
 static void drop_others(sim_grid *g) {
     for (uint32_t n = 0; n < g->early_count; n++) drop(g->early[n]);
     for (uint32_t n = 0; n < g->late_count; n++) drop(g->late[n]);
@@ -148,7 +148,7 @@ static void note(sim_grid *g, const sim_warp *w, const sim_ins *i, uint32_t lane
     }
 }
 
-/* --- what is held against it -------------------------------------------------------------------- */
+/* --- comparing accesses with a record ----------------------------------------------------------- */
 
 static const char *const verbs[] = {"reads", "writes", "updates"};
 
@@ -195,7 +195,7 @@ static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, u
     return false;
 }
 
-/* Lanes of m that are behind a griddepcontrol.wait: their own, or one of their cluster that they know of. */
+/* Lanes of m that are behind a griddepcontrol.wait: their own, or one in their cluster that they know of. */
 static uint32_t behind_wait(const sim_warp *w, uint32_t m) {
     const sim_cluster *c = w->block->cluster;
     uint32_t done = m & w->grid_waited;
@@ -218,7 +218,7 @@ void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
                     sim_access access) {
     sim_grid *g = w->launch->flight;
     SIM_EACH_LANE(l, m) {
-        bool early = false; /* what is late is early too */
+        bool early = false; /* those of `late` are in `early` too */
         for (uint32_t n = 0; n < g->early_count && !early; n++)
             early = compare(g->early[n], w, i, l, at[l], bytes, access, SEE);
         if (!early) continue;
@@ -273,7 +273,7 @@ static sim_grid *find(uint32_t stream, uint64_t seq) {
     return NULL;
 }
 
-/* What may run when the one after `before` begins, and what when it has waited. */
+/* Sets which kernels may run when the one after `before` begins, and which after its wait. */
 static void inherit(sim_grid *g, sim_grid *before) {
     bool early = atomic_load(&before->triggered);
     bool all = early ? !atomic_load(&before->safe) : !atomic_load(&before->waited);
@@ -317,7 +317,7 @@ void sim_grid_attempt(sim_launch *l) {
     atomic_store(&g->safe, false);
 }
 
-/* The lines of the code that touched something: its module may be gone when they are told. */
+/* Keeps the text of lines that made accesses: the module may be unloaded when a finding needs them. */
 static void keep_text(sim_grid *g, const sim_kernel *k) {
     const sim_module *m = k->module;
     g->text = calloc(k->code_count, sizeof *g->text);
@@ -337,8 +337,8 @@ static void keep_text(sim_grid *g, const sim_kernel *k) {
             }
 }
 
-/* It is too long ago for another to come directly after it. Others may hold it still, but not through it
- * those before it, and so on: a chain of launches would keep all of them. */
+/* No new kernel can directly follow this one. Others may still refer to it, but it drops its own references:
+ * otherwise a chain of launches would keep all of them. */
 static void retire(uint32_t at) {
     if (recent[at]) drop_others(recent[at]);
     drop(recent[at]);
@@ -358,7 +358,7 @@ void sim_grid_end(const sim_work *w, sim_launch *l) {
     recent[recent_at] = g;
     recent_at = (recent_at + 1) % RECENT;
     uint32_t pages = 0;
-    for (uint32_t n = 1; n <= RECENT; n++) { /* from the latest back */
+    for (uint32_t n = 1; n <= RECENT; n++) { /* the newest first */
         uint32_t at = (recent_at + RECENT - n) % RECENT;
         if (recent[at]) pages += recent[at]->page_count;
         if (n > 1 && pages > 2 * MOST_PAGES) retire(at);

@@ -1,16 +1,16 @@
-/* device.c - the chip that this driver says it has: a row here, or a description file.
+/* device.c - the described chip: a row of the table here, or a description file.
  *
  * PTXSIM_DEVICE is a chip ("sm_90") or the path of a file of lines "key = value" (README.md lists them);
- * what a file does not say is as in the row of its chip. */
+ * keys that a file leaves out are as in its chip's row. */
 #include "sim.h"
 #include <ctype.h>
 #include <errno.h>
 #include <stdarg.h>
 
 static const sim_device devices[] = {
-    /* name sm suffix SMs shared/SM shared/block threads/SM blocks/SM clock memory clock bus L2 memory,
-     * text, registers/SM, GB/s; then for the estimate, by SM and clock: f32 f64 half integer special tensor
-     * L2 bytes */
+    /* name, sm, suffix, SMs, shared/SM, shared/block, threads/SM, blocks/SM, clock, memory clock, bus, L2, memory,
+     * text, registers/SM, GB/s; then peak rates per SM and clock (sim_rates): f32, f64, half, integer, special,
+     * tensor, L2 bytes */
     {"sm_75",
      75,
      0,
@@ -242,7 +242,7 @@ static bool number(const char *text, uint64_t *out)
 static void set_key(const char *path, unsigned line, const char *name, const char *value)
 {
     uint64_t v;
-    if (!strcmp(name, "sm")) return;                          /* looked for first */
+    if (!strcmp(name, "sm")) return;                          /* read in the first pass */
     if (!strcmp(name, "name")) {
         if (!*value || strlen(value) >= sizeof chosen_name)
             complain("%s:%u: a name has 1 to %zu characters", path, line, sizeof chosen_name - 1);
@@ -271,7 +271,7 @@ static char *trim(char *s)
     return s;
 }
 
-/* One reading: of the chip alone, or of all the rest. */
+/* Reads the file once: for the chip alone, or for all the rest. */
 static bool read_lines(const char *path, FILE *f, bool chip_only)
 {
     char text[512];
@@ -340,7 +340,7 @@ const sim_device *sim_the_device(void)
     return &chosen;
 }
 
-/* What is wrong with the description; NULL: nothing. */
+/* What is wrong with the description; NULL if nothing is. */
 const char *sim_device_problem(void)
 {
     (void)sim_the_device();

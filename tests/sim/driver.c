@@ -1,5 +1,5 @@
-/* driver.c - the driver's front door: calls counted and failed on demand, the device, errors, modules,
- * linking, launches. */
+/* driver.c - entry points: counting calls and making them fail on demand, the device, errors, modules, linking,
+ * launches. */
 #include "driver.h"
 #include "dependents.h"
 #include <dlfcn.h>
@@ -55,7 +55,7 @@ void sim_initialised(void) { initialised = true; }
 
 int sim_leave(int code)
 {
-    sim_output_flush(true);            /* of launches that have run, and so were waited for */
+    sim_output_flush(true);            /* output of launches that the host has waited for */
     sim_guards_up();
     sim_in_driver = false;
     pthread_mutex_unlock(&lock);
@@ -87,7 +87,7 @@ void sim_api_wait(unsigned milliseconds)
     pthread_cond_timedwait(&moved, &lock, &t);
 }
 
-/* A name without a version that is no entry itself, as in cuda.h's macros, is the newest version's. */
+/* The entry of a name. A name without version that is no entry, as in cuda.h's macros, means the newest version. */
 static int entry_of(const char *name)
 {
     char text[112];
@@ -357,7 +357,7 @@ static int runs_here(const sim_module *m)
     return CU_OK;
 }
 
-/* The parser and the lowering leave through m->bail; false when they did. */
+/* Parses and lowers; errors leave through m->bail, then false. */
 static bool compile(sim_module *m)
 {
     jmp_buf bail;
@@ -378,7 +378,7 @@ static int load_text(sim_context *context, const char *text, size_t length, char
     if (!m) return CU_OUT_OF_MEMORY;
     m->context = context;
     m->part = part;
-    m->text = malloc(length + 8);                             /* the parser looks a few characters ahead */
+    m->text = malloc(length + 8);                             /* + 8: the parser reads a few characters ahead */
     if (!m->text) { free(m); return CU_OUT_OF_MEMORY; }
     memcpy(m->text, text, length);
     memset(m->text + length, 0, 8);
@@ -409,7 +409,7 @@ int sim_module_load(sim_context *context, const char *text, size_t length, char 
                     sim_module **out)
 { return load_text(context, text, length, log, log_size, false, out); }
 
-/* One input of a link: what it needs of others may be missing. */
+/* Checks one input of a link: what it needs from others may be missing. */
 int sim_module_check(sim_context *context, const char *text, size_t length, char *log, size_t log_size)
 {
     sim_module *m;
@@ -452,7 +452,7 @@ enum { JIT_WALL_TIME = 2, JIT_INFO_LOG = 3, JIT_INFO_SIZE = 4, JIT_ERROR_LOG = 5
     JIT_TARGET = 9,
        JIT_VERBOSE = 12, JIT_OPTIONS = 35 };
 
-/* The most that an option's value may be; -1: anything. */
+/* The largest value of each option; -1: any. */
 static const int jit_most[JIT_OPTIONS] = {
     [0] = 255, [1] = 1024, [2] = -1, [3] = -1, [4] = -1, [5] = -1, [6] = -1, [7] = 4, [8] = -1, [9] =
         1000, [10] = 1,
@@ -504,7 +504,7 @@ static void verbose(const sim_module *m, sim_jit *j)
     }
 }
 
-/* Writes back how long the logs are, and the time. */
+/* Writes back the lengths of the logs, and the time. */
 void sim_jit_finish(sim_jit *j)
 {
     for (unsigned k = 0; k < j->count; k++) {
@@ -652,7 +652,7 @@ SIM_API cuModuleGetFunction(void **out, void *handle, const char *name)
     return leave(*out ? CU_OK : CU_OUT_OF_MEMORY);
 }
 
-/* One that is managed, or any. */
+/* Finds a global or constant variable; `managed`: only managed ones. */
 int sim_module_global(const sim_module *m, const char *name, bool managed, uint64_t *address, size_t *size)
 {
     for (const sim_symbol *y = m->variables; y; y = y->list_next) {
@@ -674,7 +674,7 @@ SIM_API cuModuleGetGlobal_v2(uint64_t *address, size_t *size, void *handle, cons
     return leave(m ? sim_module_global(m, name, false, address, size) : CU_INVALID_HANDLE);
 }
 
-/* A function, or a library's kernel: the driver takes either. */
+/* The kernel of a function handle or a library's kernel handle: the driver takes either. */
 sim_kernel *sim_kernel_of(sim_context *c, const void *handle)
 {
     sim_kernel *k = sim_handle_get(H_FUNCTION, handle);
@@ -756,7 +756,7 @@ static void fill_launch_constants(const sim_launch *l)
     }
 }
 
-/* Checks everything that a chip checks at the call, and takes the parameters. */
+/* Checks everything that a chip checks at the call, copies the parameters and makes the work. */
 int sim_launch_new(sim_context *c, const sim_launch_request *r, sim_work **out)
 {
     const uint32_t *grid = r->grid, *block = r->block;
@@ -815,7 +815,7 @@ int sim_launch_submit(sim_context *c, const sim_launch_request *r)
     return code ? code : sim_submit(s, w);
 }
 
-/* The time has come. */
+/* Runs a queued launch. */
 int sim_launch_work(sim_work *w)
 {
     static uint64_t serial;
@@ -831,7 +831,7 @@ int sim_launch_work(sim_work *w)
     return code;
 }
 
-/* For those who have it all in their hands. */
+/* Makes and submits a launch from separate arguments. */
 int sim_launch_kernel(sim_context *c, const void *function, const uint32_t grid[3], const uint32_t block[3],
                       uint32_t dynamic, const void *stream, void *const *params, void *const *extra,
                       bool cooperative, const uint32_t *cluster)
@@ -878,7 +878,7 @@ void sim_driver_set(const char *option, int value)
 
 /* --- looking entry points up ------------------------------------------------------------------ */
 
-/* The library asks the loader for its own symbols: no table of function types. */
+/* Finds an entry's address through the loader, so that no table of function pointers is needed. */
 static void *entry_address(int k)
 {
     static void *library;
@@ -933,7 +933,7 @@ static void *find_entry(const char *name)
     return NULL;
 }
 
-/* PER_THREAD: the functions whose default stream is the thread's own come first. */
+/* With PER_THREAD_STREAM the variants that use the thread's default stream come first. */
 enum { LEGACY_STREAM = 1, PER_THREAD_STREAM = 2 };
 
 static int look_up(const char *name, void **out, int version, uint64_t flags)

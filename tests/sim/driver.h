@@ -1,6 +1,6 @@
-/* driver.h - what the files with the driver's entry points share (driver.c, context.c, launch.c).
+/* driver.h - what the files with the driver's entry points share (driver.c, context.c, stream.c, ...).
  *
- * An entry point: SIM_API cuFoo(...) { ENTER(cuFoo); ...; return leave(code); } and its name in
+ * An entry point is SIM_API cuFoo(...) { ENTER(cuFoo); ...; return leave(code); }, with its name in
  * SIM_ENTRIES. */
 #ifndef SIM_DRIVER_H
 #define SIM_DRIVER_H
@@ -50,7 +50,7 @@ enum {
     X(cuLinkAddData_v2) X(cuLinkComplete) X(cuLinkDestroy) X(cuGetProcAddress_v2) \
     SIM_ENTRIES_MORE(X)
 
-/* The rest of the driver, in alphabetical order. */
+/* The other entry points. */
 #define SIM_ENTRIES_MORE(X) \
     X(cuLaunchKernelEx) X(cuOccupancyMaxActiveClusters) X(cuOccupancyMaxPotentialClusterSize) \
     X(cuTensorMapEncodeTiled) X(cuTensorMapEncodeIm2col) X(cuTensorMapReplaceAddress) \
@@ -142,13 +142,13 @@ enum {
 
 #define SIM_API SIM_EXPORT int
 int sim_enter(int entry,
-              bool needs_init); /* counts, injects failures, takes the lock; not 0: return it at once */
-int sim_count(int entry);               /* counts, and injects a failure */
+              bool needs_init); /* counts the call, injects failures, takes the lock; not 0: return it */
+int sim_count(int entry);               /* counts the call, injects failures */
 int sim_leave(int code);                         /* releases the lock */
 #define ENTER(name) do { int failed_ = sim_enter(E_##name, true); if (failed_) return failed_; } while (0)
 #define leave(code) sim_leave(code)
 
-/* --- handles.c: what the caller holds; an address is never given out twice --------------------- */
+/* --- handles.c: what the caller holds; a handle is never given out twice ---------------------- */
 
 typedef enum sim_handle_kind {
     H_FREE, H_CONTEXT, H_MODULE, H_FUNCTION, H_STREAM, H_EVENT, H_LINK, H_GRAPH, H_NODE, H_EXEC, H_LIBRARY,
@@ -156,19 +156,19 @@ typedef enum sim_handle_kind {
 } sim_handle_kind;
 typedef struct sim_handle {
     void *object;                      /* NULL: destroyed */
-    uint64_t call;                     /* made by this call, */
-    uint16_t kind, entry;              /* of this function */
+    uint64_t call;                     /* the driver call that made it: its number, */
+    uint16_t kind, entry;              /* its function */
 } sim_handle;
 sim_handle *sim_handle_new(sim_handle_kind kind, void *object);      /* NULL: out of memory */
-void *sim_handle_get(sim_handle_kind kind, const void *handle);      /* NULL: none of that kind that lives */
-const sim_handle *sim_handle_look(const void *handle);                /* whatever its kind; NULL: none */
+void *sim_handle_get(sim_handle_kind kind, const void *handle);      /* NULL: no live handle of that kind */
+const sim_handle *sim_handle_look(const void *handle);                /* of any kind; NULL: no handle */
 void  sim_handle_drop(sim_handle *h);
 void  sim_handles_release(void);
 void  sim_made_by(const sim_handle *h, char *out, size_t cap);       /* "cuEventCreate call 3" */
 void sim_initialised(void);
 const char *sim_entry_name(int entry);
-int   sim_entry_now(uint64_t *call);   /* the function that runs in this thread, and which call of it */
-void  sim_api_pause(void);             /* gives the driver's lock away for a while, and takes it again */
+int   sim_entry_now(uint64_t *call);   /* the entry point that runs in this thread; its call number */
+void  sim_api_pause(void);             /* releases the driver's lock; sim_api_resume takes it again */
 void  sim_api_resume(void);
 void  sim_api_wait(unsigned milliseconds);
 void  sim_api_signal(void);
@@ -178,9 +178,9 @@ typedef struct sim_driver_options { int lag, host_races, stream_races, leaks, st
     sim_driver_options;
 extern sim_driver_options sim_driver_option;
 
-/* --- stream.c: work that waits ---------------------------------------------------------------- */
+/* --- stream.c: queued work -------------------------------------------------------------------- */
 
-/* What is ordered before a piece of work: for each stream, by its clock's number, how much of it. */
+/* Vector clock: what is ordered before a piece of work: for each stream, by its `id`, the number of pieces. */
 typedef struct sim_order { uint32_t references, count; uint64_t at[]; } sim_order;
 
 typedef struct sim_stream {
@@ -190,15 +190,15 @@ typedef struct sim_stream {
     unsigned flags;
     int priority;
     uint8_t attributes[4][64];         /* stream_attributes.c: as the caller gave them */
-    uint32_t id;                       /* number of its clock */
+    uint32_t id;                       /* index in vector clocks */
     bool legacy, blocking, zombie, busy;
     struct sim_work *head, *tail;
-    uint64_t queued, done, first;      /* pieces of work taken in, finished; at the beginning */
+    uint64_t queued, done, first;      /* pieces of work queued, finished; `queued` when the stream was made */
     sim_order *clock;
     uint64_t host_seen;
     uint64_t serial;                   /* for cuStreamGetId and reports */
     struct sim_capture *capture;       /* graph.c */
-    struct sim_node **tips; uint32_t tip_count;      /* what the next captured node follows */
+    struct sim_node **tips; uint32_t tip_count;      /* nodes that the next captured node depends on */
 } sim_stream;
 
 typedef struct sim_event {
@@ -207,11 +207,11 @@ typedef struct sim_event {
     sim_context *context;
     unsigned flags;
     uint64_t time;
-    uint64_t recorded, finished;       /* serials of records: asked for, carried out */
+    uint64_t recorded, finished;       /* serials of records: last requested, last executed */
     sim_stream *stream; uint64_t seq;  /* of the last record, valid while it has not finished */
     uint32_t id;
     sim_order *clock;
-    uint32_t pending;                  /* pieces of work that name it */
+    uint32_t pending;                  /* queued pieces of work that name it */
     struct sim_capture *capture; struct sim_node **tips; uint32_t tip_count;
 } sim_event;
 
@@ -219,15 +219,15 @@ typedef enum sim_work_kind { W_KERNEL, W_COPY, W_SET, W_HOST, W_RECORD, W_WAIT, 
                              W_EMPTY, W_GRAPH } sim_work_kind;
 typedef struct sim_dep { sim_stream *stream; uint64_t seq; } sim_dep;
 
-/* Rows of bytes: `width` of them, `height` times `pitch` apart, `depth` times `slice` apart. */
+/* Rows of `width` bytes: `height` of them `pitch` apart, `depth` such planes `slice` apart. */
 typedef struct sim_side { uint64_t address; size_t pitch, slice; } sim_side;
 typedef struct sim_copy {
     sim_side to, from;
     size_t width, height, depth;
-    uint8_t *staged;                   /* the source's bytes, taken at the call */
+    uint8_t *staged;                   /* copy of the source, taken at the call */
     uint64_t checksum, executed, host_calls;         /* of a pinned source, at the call */
     bool checked;
-    int guard;                         /* of a pinned target: guard.c */
+    int guard;                         /* of a pinned destination: number for guard.c */
 } sim_copy;
 typedef struct sim_set { sim_side to; size_t width, height; uint32_t value, bytes; } sim_set;
 
@@ -239,7 +239,7 @@ typedef struct sim_work {
     sim_dep *deps, few[2]; uint32_t dep_count;
     uint16_t entry; uint8_t kind;
     bool synchronous;                  /* the host waits for it */
-    bool programmatic;                 /* W_KERNEL: it may begin before `after`, of its stream, ends */
+    bool programmatic;                 /* W_KERNEL: may begin before piece `after` of its stream ends */
     uint64_t after;
     sim_handle *function;              /* W_KERNEL */
     union {
@@ -248,7 +248,7 @@ typedef struct sim_work {
         sim_set set;
         struct { void (*call)(void *); void (*callback)(void *, int, void *); void *argument; } host;
         struct { sim_event *event; uint64_t serial; } event;
-        struct { uint64_t address; } release;    /* W_ALLOC, in graphs, and W_FREE; W_EMPTY: of a pool */
+        struct { uint64_t address; } release;    /* W_ALLOC (graphs only), W_FREE; W_EMPTY: from a pool */
         struct { uint64_t address, value; unsigned flags; uint8_t bytes; bool write; } value;
         struct sim_graph *graph;       /* W_GRAPH: a child, in graphs only */
     } u;
@@ -257,10 +257,10 @@ typedef struct sim_work {
 sim_work *sim_work_new(sim_work_kind kind, size_t more);              /* `more` bytes follow the struct */
 sim_work *sim_work_copy(const sim_work *w);
 void sim_work_free(sim_work *w);
-/* The stream behind a handle (NULL and 1: legacy, 2: this thread's); NULL if there is none. */
+/* The stream of a handle (NULL and 1: legacy, 2: this thread's); NULL: no such stream. */
 sim_stream *sim_stream_of(sim_context *c, const void *handle);
 sim_stream *sim_stream_legacy(sim_context *c);
-int  sim_submit(sim_stream *s, sim_work *w);                  /* queues or captures; takes the work over */
+int  sim_submit(sim_stream *s, sim_work *w);                  /* queues or captures; owns the work from then on */
 int  sim_submit_wait(sim_stream *s, sim_work *w);             /* the same, and waits for it */
 int  sim_enqueue(sim_stream *s, sim_work *w);                 /* never captures */
 int  sim_drain(sim_stream *s, uint64_t seq);
@@ -274,8 +274,8 @@ void sim_clock_drop(sim_order *k);
 sim_event *sim_event_of(const void *handle);
 void sim_label(const sim_work *w, char *out, size_t cap);     /* for findings */
 bool sim_is_capturing(sim_stream *s);
-int  sim_forbidden_in_capture(sim_context *c);                /* 900 while a capture forbids such calls */
-bool sim_legacy_in_capture(sim_context *c);                   /* invalidates; true: not allowed (906) */
+int  sim_forbidden_in_capture(sim_context *c);                /* 900 while a capture forbids unsafe calls */
+bool sim_legacy_in_capture(sim_context *c);                   /* invalidates the capture; true: return 906 */
 int  sim_capture_work(sim_stream *s, sim_work *w);            /* graph.c */
 int  sim_capture_record(sim_stream *s, sim_event *e);
 int  sim_capture_wait(sim_stream *s, sim_event *e);
@@ -288,10 +288,10 @@ void sim_libraries_free(sim_context *c);                      /* libraries.c */
 void sim_libraries_report(sim_context *c, sim_leak_fn tell);
 void sim_pools_free(sim_context *c);                          /* allocate.c */
 void sim_pool_returned(sim_allocation *a);
-sim_allocation *sim_memory_of_call(uint64_t address);         /* that begins here, as the calls go */
+sim_allocation *sim_memory_of_call(uint64_t address);         /* of this base address, live in the order of calls */
 int  sim_graph_alloc(sim_context *c, uint64_t size, sim_work **out);
 int  sim_graph_free(uint64_t address, sim_work **out);
-void sim_streams_stop(void);           /* the thread in the background; the caller does not hold the lock */
+void sim_streams_stop(void);           /* ends the background thread; the caller does not hold the lock */
 
 /* copy.c */
 int  sim_copy_run(sim_work *w);
@@ -308,27 +308,27 @@ void sim_guards_up(void);
 void sim_guards_stop(void);
 extern _Thread_local bool sim_in_driver;
 
-/* order.c: who touched what, and whether anything orders it */
+/* order.c: which stream touched which memory, and whether the accesses are ordered */
 void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t hi, size_t pitch, size_t
     width,
                      bool write);
 extern uint64_t sim_order_writes, sim_host_calls, sim_checked_copies;
 extern uint64_t sim_cleared;
-extern bool sim_running_early;         /* though the host waits for nothing */
+extern bool sim_running_early;         /* work runs although the host does not wait for it */
 bool sim_order_wants(const sim_work *w);
 void sim_order_kernel(const sim_work *w, sim_launch *l);
 bool sim_clock_covers(const sim_order *k, uint32_t id, uint64_t seq);
-bool sim_streams_idle(const sim_context *c);                  /* nothing waits */
+bool sim_streams_idle(const sim_context *c);                  /* no work is queued */
 bool sim_host_knows(uint32_t id, uint64_t seq);
 
-/* driver.c: one launch, whoever asks for it */
+/* driver.c: a launch, for all entry points that ask for one */
 typedef struct sim_launch_request {
     const void *function;
     uint32_t grid[3], block[3], dynamic;
     const void *stream;
     void *const *params, *const *extra;
     bool cooperative;
-    const uint32_t *cluster;           /* NULL: as the kernel says */
+    const uint32_t *cluster;           /* NULL: the kernel's own */
     bool programmatic;
 } sim_launch_request;
 int  sim_launch_new(sim_context *c, const sim_launch_request *r, sim_work **out);
@@ -340,7 +340,7 @@ int  sim_launch_work(sim_work *w);     /* runs it now; returns a CUresult */
 sim_kernel *sim_kernel_of(sim_context *c, const void *handle);
 uint32_t sim_max_threads(const sim_kernel *k);                /* functions.c */
 uint32_t sim_register_estimate(const sim_kernel *k);
-uint32_t sim_occupancy(const sim_kernel *k, uint32_t threads, uint64_t dynamic);      /* blocks on an SM */
+uint32_t sim_occupancy(const sim_kernel *k, uint32_t threads, uint64_t dynamic);      /* blocks per SM */
 uint32_t sim_dynamic_limit(const sim_kernel *k);
 int  sim_function_attribute(const sim_kernel *k, int attribute, int *out);
 int  sim_function_set_attribute(sim_kernel *k, int attribute, int value);
@@ -359,7 +359,7 @@ typedef struct sim_jit {
 int  sim_jit_options(unsigned count, const int *options, void *const *values, sim_jit *out);
 void sim_jit_finish(sim_jit *j);
 int  sim_load_image(sim_context *c, const void *image, sim_jit *j, sim_module **out);
-char *sim_read_file(const char *path, size_t *length);        /* for free(); NULs follow */
+char *sim_read_file(const char *path, size_t *length);        /* caller frees; ends with NULs */
 bool sim_is_fatbinary(const void *image);                     /* fatbinary.c */
 int  sim_fatbinary_text(const void *image, const char **text, size_t *length);
 int  sim_image_text(const void *image, const char **text, size_t *length);
@@ -383,13 +383,13 @@ typedef struct sim_link {
 } sim_link;
 
 sim_context *sim_current(void);
-int  sim_usable(sim_context **out);              /* the current context, or why it cannot be used */
+int  sim_usable(sim_context **out);              /* the current context, or the error that prevents its use */
 sim_context *sim_context_of(const void *handle);
 void sim_links_free(sim_context *c);
 
 int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3], const uint32_t *wish);
 
-/* A "cubin" of this driver: this header and the PTX text. */
+/* The "cubin" of this driver: this header, then the PTX text. */
 #define SIM_CUBIN_MAGIC "PTXSIMCB"
 typedef struct sim_cubin { char magic[8]; uint32_t version, sm; uint64_t length, check; } sim_cubin;
 

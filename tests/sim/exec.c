@@ -1,12 +1,12 @@
-/* exec.c - running a kernel: the paths of a warp, block barriers, blocks on threads.
+/* exec.c - runs a kernel: paths within a warp, warps within a block, block barriers, blocks on threads.
  *
  * A warp is a set of paths (pc, lanes). One runs at a time: the one with the lowest pc, so that paths
- * meet again; where they meet they merge. A path that jumps backwards too often while others wait lets
- * another one go first, so that lanes that spin on a lock cannot starve the lane that holds it. An
- * instruction that needs lanes that are not here yet (*.sync, an aligned barrier) parks its path
+ * reconverge; paths with the same pc merge. A path with many backward branches while others can run
+ * lets another one run, so that lanes that spin on a lock cannot starve the lane that holds it. An
+ * instruction that needs lanes that have not arrived (*.sync, an aligned barrier) parks its path
  * (P_SYNC) until they come, or until nothing else can run: then the absence is reported and the
- * instruction goes ahead. A block is a resumable object; a worker that has run one for a long time
- * starts others beside it, as far as the chip could hold them, so that blocks may wait for each other. */
+ * instruction is executed without them. A block can be suspended and resumed: a worker that has run one for a
+ * long time starts others beside it, as far as the chip could hold them, so that blocks may wait for each other. */
 #include "async.h"
 #include "dependents.h"
 #include "race.h"
@@ -26,7 +26,7 @@ static void add_path(sim_warp *w, uint32_t pc, uint32_t mask, int state)
         sim_path *p = &w->paths[k];
         if (p->pc != pc || p->state == P_BARRIER || (state == P_BARRIER)) continue;
         p->mask |= mask;
-        if (state == P_RUN || p->state == P_RUN) p->state = P_RUN;      /* more lanes: look again */
+        if (state == P_RUN || p->state == P_RUN) p->state = P_RUN;      /* new lanes: test again */
         return;
     }
     sim_path *p = &w->paths[w->path_count++];
@@ -39,7 +39,7 @@ static void add_path(sim_warp *w, uint32_t pc, uint32_t mask, int state)
 
 static void remove_path(sim_warp *w, uint32_t k) { w->paths[k] = w->paths[--w->path_count]; }
 
-/* Lanes that the path's parked instruction still waits for. */
+/* Lanes that the parked path's instruction still needs. */
 static uint32_t missing(sim_warp *w, const sim_path *p)
 {
     const sim_ins *i = &w->kernel->code[p->pc];
@@ -49,13 +49,13 @@ static uint32_t missing(sim_warp *w, const sim_path *p)
     return need & w->live & ~p->mask;
 }
 
-/* With a seed: does this path go before the one that was found first? */
+/* With a seed: draws whether this path is taken instead of the one found before. */
 static bool other_path(sim_warp *w)
 {
     return sim_chance(w->launch, sim_block_index(w->block), 5000 + w->index, w->picks++) & 1;
 }
 
-/* Makes the next path the running one.  False: none can run now. */
+/* Makes the next path the running one. False: none can run now. */
 static bool take_path(sim_warp *w, bool fair)
 {
     uint32_t best = UINT32_MAX;
@@ -63,7 +63,7 @@ static bool take_path(sim_warp *w, bool fair)
         for (uint32_t k = 0; k < w->path_count; k++) {
             sim_path *p = &w->paths[k];
             if (round && p->state == P_SYNC
-                && !missing(w, p)) { /* the others have exited instead of coming */
+                && !missing(w, p)) { /* the missing lanes have exited */
                 const sim_ins *i = &w->kernel->code[p->pc];
                 p->state = P_RUN;
                 uint32_t around = i->flow != F_SYNC && sim_option.barriers ? sim_went_around(w, i) : 0;
@@ -79,7 +79,7 @@ static bool take_path(sim_warp *w, bool fair)
                 best = k;
         }
     }
-    if (best == UINT32_MAX) { /* all parked: go ahead without the absent lanes */
+    if (best == UINT32_MAX) { /* all are parked: go on without the absent lanes */
         bool barrier = false;
         for (uint32_t k = 0; k < w->path_count; k++) {
             barrier |= w->paths[k].state == P_BARRIER || w->paths[k].state == P_WAIT;
@@ -96,7 +96,7 @@ static bool take_path(sim_warp *w, bool fair)
     return true;
 }
 
-/* Takes in the paths that stand where the running one is; returns the pc at which to look again. */
+/* Merges the paths at this pc into the running one; returns the next higher pc of a path, at which to merge again. */
 static uint32_t meet(sim_warp *w, uint32_t pc, uint32_t *active)
 {
     uint32_t stop = UINT32_MAX;
@@ -136,7 +136,7 @@ static void release_barrier(sim_block *b, uint32_t id)
             if (i->op > 1) sim_pred_write(w, i->d, (i->op == 2 ? s->all : s->any) ? SIM_FULL : 0, p.mask);
             remove_path(w, k);
             add_path(w, p.pc + 1, p.mask, P_RUN);
-            k = UINT32_MAX;                                   /* the list changed: from the start */
+            k = UINT32_MAX;                                   /* the list has changed: start again */
         }
     }
     memset(s, 0, sizeof *s);
@@ -178,7 +178,7 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t mask)
     check_barrier(b, id);
 }
 
-/* A number in a register; the & of arrive() never cuts one. */
+/* Whether the barrier's number, which may be in a register, is below 16; so the `& 15` of arrive() changes none. */
 static bool good_number(sim_warp *w, const sim_ins *i, uint32_t mask)
 {
     const uint32_t *id = sim_slot(w, i->a);
@@ -210,7 +210,7 @@ static void lanes_exit(sim_warp *w, uint32_t mask)
     sim_cluster_exits(w);
 }
 
-/* Each lane of `done` has to be in its own mask, and all lanes that a mask names have to give that mask. */
+/* Reports lanes of `done` that are not in their own mask, and lanes that a mask names which give another mask. */
 static void check_masks(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t done)
 {
     const uint32_t *e = sim_slot(w, i->e);
@@ -231,8 +231,8 @@ static void check_masks(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t done
     }
 }
 
-/* A *.sync instruction. True: it was carried out for all of `m`; else the lanes of m that wait are
- * parked. */
+/* Executes a *.sync instruction for the lanes of m whose partners are all here. *gone: the other lanes of m, which
+ * the caller parks. True: none. */
 static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gone)
 {
     const uint32_t *e = sim_slot(w, i->e);
@@ -241,7 +241,7 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
         uint32_t need = (e[l] & w->live) | 1u << l;
         if (need & ~m) { waits |= 1u << l; absent |= need & ~m; }
     }
-    if (i->op == 1 && i->fn == sim_nop && waits) { /* bar.warp.sync: lanes may be parked at another one */
+    if (i->op == 1 && i->fn == sim_nop && waits) { /* bar.warp.sync: partners may wait at another bar.warp.sync */
         uint32_t here = m;
         for (uint32_t k = 0; k < w->path_count; k++) {
             const sim_path *p = &w->paths[k];
@@ -279,7 +279,7 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
     if (sim_option.sync_masks) check_masks(w, i, m, m & ~waits);
     if (m & ~waits) i->fn(w, i, m & ~waits);
     if (i->op == 1 && i->fn == sim_nop && w->launch->races)
-        for (uint32_t left = m & ~waits; left;) {             /* masks may differ: group by group */
+        for (uint32_t left = m & ~waits; left;) {             /* masks may differ: one sync for each mask */
             uint32_t group = (e[sim_lowest(left)] & ((m & ~waits) | freed)) | 1u << sim_lowest(left);
             sim_race_warp_sync(w, group);
             left &= ~group;
@@ -287,15 +287,15 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
     return !waits;
 }
 
-/* Runs at most `budget` instructions of the warp; returns how many.  Compiled twice: a profile by line looks
- * at every instruction, and that shall cost nothing without one. */
+/* Runs at most `budget` instructions of the warp; returns how many. Compiled twice, so that the profile by line,
+ * which needs a call for every instruction, costs nothing when it is off. */
 static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool lines)
 {
     const sim_ins *code = w->kernel->code;
     sim_counts *counts = &w->worker->counts;
     uint32_t done = 0;
     uint32_t unwritten = w->unwritten;
-    bool fair = w->yielded;                                   /* who sleeps lets the other paths go on */
+    bool fair = w->yielded;                                   /* after nanosleep the other paths run first */
     w->yielded = false;
     while (done < budget && take_path(w, fair)) {
         uint32_t pc = w->pc, active = w->active, stop, backward = 0;
@@ -381,7 +381,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 }
                 pc++;
                 break;
-            case F_CALL: case F_RETURN: { /* lanes that go elsewhere come back to this instruction */
+            case F_CALL: case F_RETURN: { /* lanes with other targets execute this instruction again */
                 uint32_t target, group = m;
                 if (!m) { pc++; break; }
                 if (i->flow == F_RETURN) target = sim_return(w, &group);
@@ -414,7 +414,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
             case F_BARRIER: case F_ARRIVE: case F_WAIT: {
                 if (!m) { pc++; break; }
                 bool alone = (i->x & X_ALIGNED) && m != w->live;
-                if (alone && !w->force) {                     /* the others may still come here */
+                if (alone && !w->force) {                     /* the other lanes may still arrive */
                     add_path(w, pc, m, P_SYNC);
                     add_path(w, pc + 1, active & ~m, P_RUN);
                     goto next;
@@ -541,7 +541,7 @@ static void fill_specials(sim_block *b, sim_warp *w, bool all)
     }
 }
 
-/* Block `rank` of cluster `unit`; a launch without clusters has clusters of one block. */
+/* Prepares block `rank` of cluster `unit`; a launch without clusters has clusters of one block. */
 static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_t unit, uint32_t rank)
 {
     const sim_kernel *k = l->kernel;
@@ -648,7 +648,8 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     return sim_race_block_begin(b, sim_block_index(b));
 }
 
-/* Nothing can run: lanes that wait for absent ones go ahead with a report; else it is a deadlock. */
+/* Nothing can run: resumes a path that waits for absent lanes, which are then reported; if there is none, reports
+ * a deadlock. */
 static void stuck(sim_block *b)
 {
     sim_warp *at = NULL;
@@ -678,7 +679,7 @@ static void stuck(sim_block *b)
     sim_warp_fault(at, SIM_ERROR_TIMEOUT);
 }
 
-/* Ends a launch that ran as long as it may: `why` says by which limit. */
+/* Ends a launch that has exceeded a limit; `why` names it. */
 static void give_up(sim_block *b, const char *why)
 {
     sim_warp *w = &b->warps[0];
@@ -687,8 +688,8 @@ static void give_up(sim_block *b, const char *why)
     sim_warp_fault(w, SIM_ERROR_TIMEOUT);
 }
 
-/* One round over the warps: each runs for a quantum.  With a seed they start anywhere, run for long or
- * short, and some rest for several rounds; `rest` false: nobody rests. */
+/* One round over the warps: each runs for a quantum. With a seed the first warp and the quanta are random, and some
+ * warps pause for several rounds, unless `rest` is false. */
 static uint32_t one_round(sim_block *b, bool rest, bool *waits)
 {
     const sim_launch *l = b->launch;
@@ -724,7 +725,7 @@ static uint32_t one_round(sim_block *b, bool rest, bool *waits)
 
 static void wake_helpers(sim_launch *l);
 
-/* Runs the block for a while.  True: it is done (or the launch has failed). */
+/* Runs the block for a while. True: it has ended (or the launch has failed). */
 static bool block_run(sim_block *b, uint64_t slice)
 {
     sim_launch *l = b->launch;
@@ -763,7 +764,7 @@ static bool block_run(sim_block *b, uint64_t slice)
         b->polls = counts->polls != polls && counts->deeds + counts->c.global_store_requests == deeds;
         if (SIM_UNLIKELY(atomic_load_explicit(&l->asleep, memory_order_relaxed)) && b->live_warps)
             wake_helpers(l);
-        if (ran >= slice || b->polls) return false;           /* perhaps for another block */
+        if (ran >= slice || b->polls) return false;           /* let another block run */
         slice -= ran;
     }
     return true;
@@ -785,8 +786,8 @@ static sim_block *fresh_block(sim_worker *w, uint32_t n)
     return w->blocks[n];
 }
 
-/* Runs the blocks of a cluster in turns.  True: all have ended (or the launch has failed).  *vain: those that
- * have not did nothing but wait. */
+/* Runs the blocks of a cluster in turns. True: all have ended (or the launch has failed). *vain: the blocks only
+ * waited. */
 static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *vain)
 {
     sim_cluster *c = blocks[0]->cluster;
@@ -810,7 +811,7 @@ static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *vain)
         if (idle && changes == c->changes && !sim_cluster_stall(c)) return false;
         if (polls && !idle && changes == c->changes) return false;
         *vain = false;
-        if (n == 1 && !idle) return false;                    /* it came back because others may go on */
+        if (n == 1 && !idle) return false;                    /* it returned so that other blocks can run */
         now = 0;
         for (uint32_t k = 0; k < n; k++) now += blocks[k]->clock;
     } while (now - before < slice);
@@ -879,7 +880,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
         } else { at++; vain &= waited; }
     }
     for (uint32_t k = 0; k < open * n; k++)
-        sim_output_block(w->blocks[k]); /* a fault elsewhere stopped them */
+        sim_output_block(w->blocks[k]); /* blocks that a fault elsewhere stopped */
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_leave(w, l);
     atomic_store(&l->quiet[w->index], UINT64_MAX);
     sim_pace_end(w, l);
@@ -919,7 +920,7 @@ static void free_worker(sim_worker *w)
     free(w);
 }
 
-enum { MAX_THREADS = 256, FEW_WARPS = 16 };            /* few: helpers sleep until a round is over */
+enum { MAX_THREADS = 256, FEW_WARPS = 16 };            /* a launch of so few warps first runs alone for a round */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t wake, idle;
@@ -957,14 +958,14 @@ static void *helper(void *argument)
 
 static uint32_t thread_wish(void)
 {
-    static long cores;                                        /* asking takes longer than a small launch */
+    static long cores;                                        /* cached: sysconf is slow compared with a small launch */
     if (!cores) cores = sysconf(_SC_NPROCESSORS_ONLN);
     const char *text = getenv("PTXSIM_THREADS");
     long n = sim_option.threads ? sim_option.threads : text ? strtol(text, NULL, 10) : cores;
     return n < 1 ? 1 : n > MAX_THREADS ? MAX_THREADS : (uint32_t)n;
 }
 
-/* A seed's order of blocks: a stride that has no factor in common with their number. */
+/* With a seed: the order of the units, by a stride that is coprime to their number. */
 static void choose_order(sim_launch *l)
 {
     const char *text = getenv("PTXSIM_SEED");
@@ -979,7 +980,7 @@ static void choose_order(sim_launch *l)
     }
 }
 
-/* Sets the others to work. */
+/* Gives the helper threads the launch; starts threads that do not exist yet. */
 static void wake_helpers(sim_launch *l)
 {
     if (!atomic_exchange(&l->asleep, false)) return;
@@ -997,8 +998,8 @@ static void wake_helpers(sim_launch *l)
     pthread_mutex_unlock(&pool.lock);
 }
 
-/* Every thread computes at most something that nobody sees and exits: no block has to run. Counts what all of
- * them execute. */
+/* Whether no thread does more than unguarded register arithmetic before it exits, so that no block has to run.
+ * Counts what all of them execute. */
 static bool ends_at_once(sim_launch *l, sim_counts *c)
 {
     const sim_kernel *k = l->kernel;
@@ -1020,7 +1021,7 @@ static bool ends_at_once(sim_launch *l, sim_counts *c)
     return true;
 }
 
-/* True: it raced, and is to run again. */
+/* Runs the launch with that many workers. True: it had a finding, was undone, and has to run again. */
 static bool attempt(sim_launch *l, uint32_t threads)
 {
     static atomic_ullong quiet[MAX_THREADS], late[MAX_THREADS];
@@ -1053,7 +1054,7 @@ static bool attempt(sim_launch *l, uint32_t threads)
     return sim_race_launch_end(l);
 }
 
-/* As before its first attempt. */
+/* Restores the launch's state of before its first attempt. */
 static void start_over(sim_launch *l, uint32_t resident_limit, const ptxsim_counters *counters)
 {
     l->resident_limit = resident_limit;
@@ -1067,7 +1068,7 @@ static void start_over(sim_launch *l, uint32_t resident_limit, const ptxsim_coun
     sim_count_back(counters);
 }
 
-/* The caller holds the driver's lock: one launch at a time. */
+/* Runs a launch; returns a CUresult. The caller holds the driver's lock: one launch at a time. */
 int sim_launch_run(sim_launch *l)
 {
     uint32_t threads = thread_wish(), resident_limit = l->resident_limit;

@@ -1,4 +1,4 @@
-/* external.c - memory of other programs: an opaque descriptor (a memfd, a file of shared memory) is imported and
+/* external.c - external memory: an opaque descriptor (a memfd, a file of shared memory) is imported and
  * mapped. Other handles, arrays in such memory and semaphores are refused by name. */
 #include "texture.h"
 #include <errno.h>
@@ -16,7 +16,7 @@ typedef struct external {
 
 static external *imported;
 
-typedef struct handle_desc { /* CUDA_EXTERNAL_MEMORY_HANDLE_DESC and _SEMAPHORE_: the latter has no size */
+typedef struct handle_desc { /* CUDA_EXTERNAL_MEMORY_HANDLE_DESC, and _SEMAPHORE_, which has no size */
     int type;
     union {
         int fd;
@@ -60,7 +60,7 @@ SIM_API cuImportExternalMemory(sim_handle **out, const handle_desc *d) {
         return leave(CU_OUT_OF_MEMORY);
     }
     e->context = c;
-    e->fd = d->u.fd; /* it is the driver's from now on */
+    e->fd = d->u.fd; /* the driver owns it from now on */
     e->size = d->size;
     e->next = imported;
     imported = e;
@@ -110,7 +110,7 @@ static void drop(external *e) {
     free(e);
 }
 
-/* What was mapped stays until cuMemFree. */
+/* Mapped buffers stay until cuMemFree. */
 SIM_API cuDestroyExternalMemory(const void *handle) {
     ENTER(cuDestroyExternalMemory);
     USABLE();

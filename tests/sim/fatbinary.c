@@ -1,4 +1,4 @@
-/* fatbinary.c - the PTX in a fat binary: what nvcc puts into programs, cubins left aside.
+/* fatbinary.c - finds the PTX in a fat binary, as nvcc puts it into programs; cubins are ignored.
  *
  * A fat binary begins with { u32 magic, u16 version, u16 size of this header, u64 bytes that follow }; then
  * come images, each { u16 kind, u16 version, u32 size of this header, u64 bytes that follow, u32 compressed
@@ -18,18 +18,18 @@ static uint64_t u64_at(const uint8_t *p) { uint64_t v; memcpy(&v, p, sizeof v); 
 
 bool sim_is_fatbinary(const void *image)
 {
-    const uint8_t *p = image;          /* a text may be shorter than a magic number */
+    const uint8_t *p = image;          /* by bytes: a text may be shorter than a magic number */
     return (p[0] == 0x50 && p[1] == 0xed && p[2] == 0x55 && p[3] == 0xba)
            || (p[0] == 0xb1 && p[1] == 0x43 && p[2] == 0x62 && p[3] == 0x46);
 }
 
-/* The letter behind the number of a text's .target (sm_90a), or 0. The header of its image has none. */
+/* The letter after the chip's number in a text's .target (sm_90a), or 0; the image's header does not tell it. */
 static char suffix_of(const char *text, size_t length)
 {
     static const char key[] = ".target";
     const char *end = text + length, *p = text;
     for (; end - p > (ptrdiff_t)sizeof key; p++) {
-        if (*p == '/' && p[1] == '/') { /* the head of nvcc's texts is a comment */
+        if (*p == '/' && p[1] == '/') { /* nvcc's texts begin with comments */
             while (p < end - 1 && *p != '\n') p++;
             continue;
         }
@@ -42,7 +42,7 @@ static char suffix_of(const char *text, size_t length)
     return p < end && (*p == 'a' || *p == 'f') ? *p : 0;
 }
 
-/* How well PTX for a chip fits this one; 0: it does not run. */
+/* Rates PTX for a chip on this device; 0: it does not run. */
 static uint32_t fit(uint32_t sm, char suffix)
 {
     uint32_t here = sim_the_device()->sm;
@@ -50,7 +50,7 @@ static uint32_t fit(uint32_t sm, char suffix)
     return sm * 2 + (suffix != 0);
 }
 
-/* The PTX that fits best: of the highest chip, and there of what only that one has. */
+/* Finds the PTX of the highest chip that runs here; of the same chip, that with a suffix. */
 int sim_fatbinary_text(const void *image, const char **text, size_t *length)
 {
     const uint8_t *p = image, *end;

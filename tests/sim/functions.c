@@ -1,4 +1,4 @@
-/* functions.c - kernels' attributes, and how many blocks an SM holds. */
+/* functions.c - entry points for kernel attributes and occupancy. */
 #include "driver.h"
 
 uint32_t sim_max_threads(const sim_kernel *k)
@@ -22,7 +22,7 @@ uint32_t sim_register_estimate(const sim_kernel *k)
 
 static uint32_t reserved(void) { return sim_the_device()->sm >= 80 ? 1024 : 0; }
 
-/* The most of dynamic shared memory that a launch may ask for. */
+/* The largest dynamic shared memory that a launch may ask for. */
 uint32_t sim_dynamic_limit(const sim_kernel *k)
 {
     if (k->dynamic_set) return k->max_dynamic_shared;
@@ -106,7 +106,7 @@ int sim_function_set_attribute(sim_kernel *k, int attribute, int value)
         if (d->sm < 90 || value < 0 || value > (attribute == A_POLICY ? 2 : 1)) return CU_INVALID_VALUE;
         k->cluster_flags[attribute - A_NON_PORTABLE] = value;
         return CU_OK;
-    default: return CU_INVALID_VALUE;                         /* the others are only read */
+    default: return CU_INVALID_VALUE;                         /* the others are read-only */
     }
 }
 
@@ -216,7 +216,7 @@ SIM_API cuFuncLoad(void *function)
     return leave(CU_OK);
 }
 
-/* The entries of a module, at most `count` of them. */
+/* Lists the entries of a module, at most `count` of them; returns their number. */
 static unsigned entries(const sim_module *m, void **out, unsigned count)
 {
     unsigned n = 0;
@@ -277,7 +277,7 @@ SIM_API cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *out, void *fun
     return leave(active_blocks(c, out, function, block, dynamic, flags));
 }
 
-/* The block size with the most threads on an SM, the largest of these. */
+/* The block size with the most threads on an SM; the largest of several. */
 static int potential(sim_context *c, int *grid, int *block, const void *function, size_t (*dynamic_of)(int),
                      size_t dynamic, int limit, unsigned flags)
 {

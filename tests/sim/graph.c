@@ -1,7 +1,7 @@
-/* graph.c - graphs of work: made by capture or node by node, instantiated, updated, launched.
+/* graph.c - graphs of work: captured or built node by node, instantiated, updated, launched.
  *
- * A node holds a piece of work that is not queued anywhere; a launch queues copies of them in the stream.
- * Among the nodes whose dependencies are done the one added last goes first, so that a forgotten
+ * A node holds a piece of work that is not queued; a launch queues copies of the nodes' work in the stream.
+ * Of the nodes whose dependencies are done the one added last runs first, so that a missing
  * dependency shows. */
 #include "driver.h"
 
@@ -12,12 +12,12 @@ typedef struct sim_node {
     struct sim_graph *graph, *child;   /* child: its own copy */
     sim_work *work;                    /* NULL: empty, or a child graph */
     struct sim_node **deps; uint32_t dep_count;
-    void **pointers;                   /* for the parameters that are asked for */
+    void **pointers;                   /* storage of the parameters that GetParams returns */
     bool disabled;
     uint8_t type, mark;
     uint32_t left;
-    int priority; uint8_t policy[64];  /* kept for those who ask */
-    uint64_t queued;                   /* its place in the stream of the last launch */
+    int priority; uint8_t policy[64];  /* stored for GetAttribute only */
+    uint64_t queued;                   /* its sequence number in the stream of the last launch */
 } sim_node;
 
 typedef struct sim_user_object {
@@ -25,9 +25,9 @@ typedef struct sim_user_object {
     void (*destroy)(void *);
     void *argument;
     uint64_t references;
-    struct sim_user_object *next;      /* of those that nobody holds any longer */
+    struct sim_user_object *next;      /* list of those without references */
 } sim_user_object;
-typedef struct sim_held {              /* what a graph holds */
+typedef struct sim_held {              /* a graph's references to a user object */
     struct sim_held *next;
     sim_user_object *object;
     uint64_t references;
@@ -35,7 +35,7 @@ typedef struct sim_held {              /* what a graph holds */
 
 typedef struct sim_graph {
     sim_held *held;
-    sim_handle *handle;                /* NULL: a child, or inside of a graph exec */
+    sim_handle *handle;                /* NULL: of a child graph or an executable graph */
     const sim_handle *origin;
     struct sim_graph *next;
     sim_context *context;
@@ -47,11 +47,11 @@ typedef struct sim_exec {
     struct sim_exec *next;
     sim_context *context;
     sim_graph *graph;
-    sim_node **order;                  /* the order of launching */
+    sim_node **order;                  /* the order in which nodes are queued */
     uint64_t flags;
 } sim_exec;
 
-enum { LOSSY_QUERY = 402 };            /* edges of another kind than callers without their data know */
+enum { LOSSY_QUERY = 402 };            /* the call cannot return edge data, but there is some */
 enum { N_KERNEL, N_MEMCPY, N_MEMSET, N_HOST, N_GRAPH, N_EMPTY, N_WAIT, N_RECORD, N_ALLOC = 10, N_FREE };
 
 /* --- making and freeing ----------------------------------------------------------------------- */
@@ -69,7 +69,7 @@ static sim_graph *new_graph(sim_context *c, bool handle)
 
 static void free_graph(sim_graph *g);
 
-/* --- user objects: destroyed when neither a graph nor the caller holds them -------------------------- */
+/* --- user objects: destroyed when neither a graph nor the caller holds a reference ----------------- */
 
 static sim_user_object *unheld;
 
@@ -81,7 +81,7 @@ static void let_go(sim_user_object *o, uint64_t references)
     unheld = o;
 }
 
-/* Calls the destructors, without the driver's lock, at the end of a call. */
+/* Ends a call: runs the destructors of unreferenced objects without the driver's lock. */
 static int leave_and_destroy(int code)
 {
     while (unheld) {
@@ -156,7 +156,7 @@ static void free_exec(sim_exec *x)
     free(x);
 }
 
-/* Takes `work` over, whatever happens. */
+/* Adds a node that owns `work`; frees it when the node cannot be made. */
 static sim_node *add_node(sim_graph *g, int type, sim_work *work, sim_node *const *deps, size_t count)
 {
     sim_node *n = calloc(1, sizeof *n);
@@ -215,18 +215,18 @@ static sim_graph *graph_copy(const sim_graph *from, bool handle)
     return NULL;
 }
 
-/* Data of edges that are just that: others are only made by capture. */
+/* Whether the edges have no data: others can only be made by capture. */
 static bool plain_edges(const uint8_t *edges, size_t count)
 {
     for (size_t k = 0; edges && k < 8 * count; k++) if (edges[k]) return false;
     return true;
 }
 
-/* Its edge lets it begin before the kernel that it depends on has ended. */
+/* Whether the node may begin before the kernel that it depends on has ended. */
 static bool programmatic(const sim_node *n)
 { return n->work && n->work->programmatic && n->dep_count == 1 && n->deps[0]->type == N_KERNEL; }
 
-/* The nodes in an order that their dependencies allow; NULL: there is none (a cycle), or no memory. */
+/* The nodes in a topological order; NULL: there is a cycle, or no memory. */
 static sim_node **sorted(sim_graph *g)
 {
     sim_node **order = malloc((g->count + 1) * sizeof *order),
@@ -302,7 +302,7 @@ static bool add_tips(sim_stream *s, sim_node *const *nodes, uint32_t count)
     return true;
 }
 
-/* A call that could wait for the device: not while a capture that concerns this thread goes on. */
+/* Refuses a call that could wait for the device, while a capture that concerns this thread is active. */
 int sim_forbidden_in_capture(sim_context *c)
 {
     bool forbidden = false;
@@ -315,7 +315,7 @@ int sim_forbidden_in_capture(sim_context *c)
     return forbidden;
 }
 
-/* Work in the legacy stream would wait for the blocking streams that are being captured. */
+/* Refuses work in the legacy stream, which would wait for the blocking streams that are being captured. */
 bool sim_legacy_in_capture(sim_context *c)
 {
     bool found = false;
@@ -413,7 +413,7 @@ static void end(sim_capture *k)
     free(k);
 }
 
-/* Marks the nodes that lead to where the origin stands. */
+/* Marks the nodes that lead to the origin stream's last nodes. */
 static bool mark_joined(const sim_capture *k)
 {
     sim_node **list = malloc((k->graph->count + 1) * sizeof *list);
@@ -422,7 +422,7 @@ static bool mark_joined(const sim_capture *k)
     if (!list) return false;
     for (sim_node *node = k->graph->nodes; node; node = node->next) { node->mark = 0; list[n++] = node; }
     for (uint32_t j = 0; j < k->origin->tip_count; j++) k->origin->tips[j]->mark = 1;
-    while (more) {                     /* backwards once, unless somebody added edges by hand */
+    while (more) {                     /* one pass, unless edges were added by hand */
         more = false;
         for (uint32_t at = n; at-- > 0;)
             for (uint32_t j = 0; list[at]->mark && j < list[at]->dep_count; j++) {
@@ -441,7 +441,7 @@ static bool is_joined(const sim_stream *s)
     return true;
 }
 
-/* All that other streams captured leads to where the origin stands. */
+/* Whether everything that other streams captured leads to the origin stream's last nodes. */
 static bool joined(const sim_capture *k)
 {
     bool fine = mark_joined(k);
@@ -450,7 +450,7 @@ static bool joined(const sim_capture *k)
     return fine;
 }
 
-/* The stream goes away in the middle: it may, when all that it captured has been joined. */
+/* A capturing stream is destroyed. The capture stays valid if all that the stream captured has been joined. */
 void sim_capture_abandon(sim_stream *s)
 {
     sim_capture *k = s->capture;
@@ -604,7 +604,7 @@ SIM_API cuThreadExchangeStreamCaptureMode(int *mode)
     return leave(CU_OK);
 }
 
-/* --- nodes by hand ---------------------------------------------------------------------------- */
+/* --- nodes added by calls --------------------------------------------------------------------- */
 
 static sim_graph *graph_of(const void *handle) { return sim_handle_get(H_GRAPH, handle); }
 static sim_node *node_of(const void *handle) { return sim_handle_get(H_NODE, handle); }
@@ -658,7 +658,7 @@ SIM_API cuGraphNodeFindInClone(void **out, void *node, void *graph)
     return leave(CU_OK);
 }
 
-/* Adds what *work holds, unless code says that it could not be made. */
+/* Adds a node for *work, unless `code` says that it could not be made. */
 static int put(void **out, void *graph, void *const *deps, size_t count, int type, int code, sim_work *work,
                sim_graph *child)
 {
@@ -680,7 +680,7 @@ typedef struct kernel_params {
     void *function;
     unsigned grid[3], block[3], shared;
     void **params, **extra;
-    void *kernel, *context;            /* not in the first version */
+    void *kernel, *context;            /* not in the first version of the struct */
 } kernel_params;
 
 static int kernel_work(sim_context *c, const kernel_params *p, bool second, sim_work **out)
@@ -846,7 +846,7 @@ static int get_kernel(void *handle, kernel_params *p, bool second)
     return CU_OK;
 }
 
-/* Gives the node other work of its kind. */
+/* Replaces the node's work by work of the same kind. */
 static int replace(sim_node *n, int type, int code, sim_work *w)
 {
     if (!code && (!n || n->type != type)) code = CU_INVALID_VALUE;
@@ -923,7 +923,7 @@ SIM_API cuGraphEventRecordNodeGetEvent(void *node, void **out)
 SIM_API cuGraphEventWaitNodeGetEvent(void *node, void **out)
 { ENTER(cuGraphEventWaitNodeGetEvent); return leave(get_event(node, N_WAIT, out)); }
 
-/* The beginning and the end of a CUDA_MEM_ALLOC_NODE_PARAMS: a pool's properties, who may access, and what. */
+/* CUDA_MEM_ALLOC_NODE_PARAMS: CUmemPoolProps, access descriptors, size and address. */
 typedef struct alloc_params {
     int type, handles, where, device;
     void *security;
@@ -977,7 +977,7 @@ SIM_API cuGraphMemFreeNodeGetParams(void *node, uint64_t *out)
     return leave(CU_OK);
 }
 
-/* A CUgraphNodeParams: a type and what belongs to it. */
+/* CUgraphNodeParams: a type and its parameters. */
 typedef struct node_params {
     int type, reserved[3];
     union {
@@ -1043,9 +1043,9 @@ SIM_API cuGraphNodeSetParams(void *node, node_params *p)
     return leave(replace(node_of(node), code ? 0 : p->type, code, w));
 }
 
-/* --- looking at graphs, edges ----------------------------------------------------------------- */
+/* --- querying graphs, edges ------------------------------------------------------------------- */
 
-/* The driver's way of lists: without a list it counts; with one it fills, and zeroes what is left. */
+/* How driver calls return lists: without an array they count; with one they fill it and zero the rest. */
 typedef struct list { void **out; size_t room, found; } list;
 
 static void give(list *l, void *handle)
@@ -1075,8 +1075,8 @@ SIM_API cuGraphGetNodes(void *graph, void **out, size_t *count)
 SIM_API cuGraphGetRootNodes(void *graph, void **out, size_t *count)
 { ENTER(cuGraphGetRootNodes); return leave(list_nodes(graph, out, count, true)); }
 
-/* Edge `at` of a list of CUgraphEdgeData, with room for `count`, leads to n: from the port, of the type, that
- * launch_dependents stands for. False: it is of that type, and there is no list. */
+/* Fills edge `at` of a list of CUgraphEdgeData with room for `count`: if it leads to a programmatic node, with the
+ * port and type of launch_dependents. False: it has that data, and there is no list. */
 static bool mark_edge(const sim_node *n, void *edges, size_t at, size_t count)
 {
     if (!programmatic(n)) return true;
@@ -1201,7 +1201,7 @@ static int instantiate(sim_context *c, void **out, void *graph, uint64_t flags)
     const sim_graph *g = graph_of(graph);
     if (!g) return CU_INVALID_HANDLE;
     if (!out || flags & ~UINT64_C(15)) return CU_INVALID_VALUE;
-    if (flags & 4) return CU_NOT_SUPPORTED;                   /* launches from the device */
+    if (flags & 4) return CU_NOT_SUPPORTED;                   /* launch from the device */
     sim_exec *x = calloc(1, sizeof *x);
     if (!x) return CU_OUT_OF_MEMORY;
     x->context = c;
@@ -1343,7 +1343,7 @@ SIM_API cuGraphNodeGetEnabled(void *exec, void *node, unsigned *out)
     return leave(CU_OK);
 }
 
-/* Whether `to` can become what `from` is: the same shape, the same kinds, in the order of adding. */
+/* Whether `to` can be updated from `from`: same shape and node types, in order of addition. 0 or the reason. */
 static int compare(const sim_graph *to, const sim_graph *from, const sim_node **at)
 {
     const sim_node *a = to->nodes, *b = from->nodes;
@@ -1456,8 +1456,8 @@ static int queue_node(sim_stream *s, sim_node *n)
     return sim_enqueue(s, w);
 }
 
-/* What the graph allocates and does not free is the caller's from the launch on. Allocated already: an error, or
- * freed before (AUTO_FREE_ON_LAUNCH). */
+/* Memory that the graph allocates and does not free belongs to the caller from the launch on. If it is still
+ * allocated, the launch fails, or frees it first (AUTO_FREE_ON_LAUNCH). */
 enum { AUTO_FREE = 1 };
 
 static int claim(sim_stream *s, const sim_graph *g, uint64_t flags)
@@ -1584,7 +1584,7 @@ void sim_graphs_free(sim_context *c)
     while (c->graphs) free_graph(c->graphs);
 }
 
-/* --- attributes of kernel nodes, and a picture ------------------------------------------------ */
+/* --- attributes of kernel nodes, and the DOT file --------------------------------------------- */
 
 enum { ATTRIBUTE_POLICY = 1, ATTRIBUTE_COOPERATIVE = 2, ATTRIBUTE_CLUSTER = 4, ATTRIBUTE_PRIORITY = 8 };
 

@@ -1,8 +1,8 @@
-/* guard.c - pinned memory that a copy from the device has still to write: the host should not look at it.
+/* guard.c - guards pinned memory that a queued copy from the device will write: the host must not access it yet.
  *
- * While such a copy waits, the pages that it covers cannot be accessed. A host that touches one gets its
- * page, with what is there, and a finding. Pages that hold other bytes of the allocation stay open, and
- * all are open while the driver itself works. A host function may touch them: the copy is mostly one that comes
+ * While such a copy waits, the pages that it covers are inaccessible. A host that accesses one is given the
+ * page with its present contents, and a finding. Pages with other bytes of the allocation stay accessible, and
+ * all are accessible while the driver works. A host function may access them: usually the copy comes
  * after it in its stream. */
 #include "driver.h"
 #include <signal.h>
@@ -12,7 +12,7 @@
 enum { GUARDS = 64 };
 typedef struct guard {
     _Atomic uintptr_t lo, hi;          /* hi = 0: the entry is free */
-    _Atomic uintptr_t touched;         /* the address */
+    _Atomic uintptr_t touched;         /* the address accessed */
     bool up;
     uint64_t base, size;
     char label[160], maker[96];
@@ -64,7 +64,7 @@ void sim_guards_stop(void)
     installed = false;
 }
 
-/* Guards [lo, hi) of the allocation until the work is done; 0: it cannot. */
+/* Guards the pages inside [lo, hi) of the allocation until the work is done; 0: not guarded. */
 int sim_guard_raise(const sim_work *w, const sim_allocation *a, uint64_t lo, uint64_t hi)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), end = a->base + a->size;
@@ -87,7 +87,7 @@ int sim_guard_raise(const sim_work *w, const sim_allocation *a, uint64_t lo, uin
     atomic_store(&g->hi, (uintptr_t)last);
     g->up = false;
     used++;
-    lowered = true;                                           /* it rises when the call returns */
+    lowered = true;                                           /* it takes effect when the call returns */
     return k + 1;
 }
 
@@ -107,7 +107,7 @@ void sim_guard_drop(int number)
     used--;
 }
 
-/* The driver is about to look at memory. */
+/* The driver is about to access memory. */
 void sim_guards_down(void)
 {
     if (!used) return;
@@ -119,7 +119,7 @@ void sim_guards_down(void)
     lowered = true;
 }
 
-/* The host goes on. */
+/* The host continues. */
 void sim_guards_up(void)
 {
     if (!used || !lowered) return;

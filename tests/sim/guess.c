@@ -1,15 +1,15 @@
-/* guess.c - plain reads that a compare-and-swap may justify.
+/* guess.c - plain reads that a later compare-and-swap makes harmless.
  *
  *     old = *p;
  *     do { assumed = old; old = atomicCAS(p, assumed, f(assumed)); } while (assumed != old);
  *
- * The first read races with the atomics of other threads and cannot do harm: whatever it gives, the
- * compare-and-swap checks. So a plain read that an atomic meets is only suspected. The reader's next atomic
- * on these bytes decides: a compare-and-swap clears it, any other convicts it. Who comes to neither is told
- * when the launch ends.
+ * The first read races with the atomics of other threads and does no harm: the compare-and-swap checks whatever
+ * value it gave. So a plain read that conflicts with an atomic is only suspected. The reader's next atomic on these
+ * bytes decides: a compare-and-swap clears the read, any other atomic convicts it. Suspicions that are still open
+ * when the launch ends are reported.
  *
- * Suspicions are kept by pair of instructions, a limited number of each: what does not fit is not told, which
- * takes more guesses at a time than threads run at a time. */
+ * At most LIMIT suspicions are kept for each of at most PAIRS pairs of instructions; further ones are dropped and
+ * not reported. That takes more open guesses than threads run at a time. */
 #include "race.h"
 
 enum { BUCKETS = 1024, PAIRS = 64, LIMIT = 16384 };
@@ -17,7 +17,7 @@ enum { BUCKETS = 1024, PAIRS = 64, LIMIT = 16384 };
 typedef struct suspicion {
     struct suspicion *next;
     sim_conflict x;
-    const sim_site *reader;            /* of x */
+    const sim_site *reader;            /* x.a or x.b */
     uint32_t pair;
     bool convicted;
 } suspicion;
@@ -26,14 +26,14 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static suspicion *buckets[BUCKETS];
 static struct { const sim_ins *reader, *other; uint32_t count; } pairs[PAIRS];
 static uint32_t pair_count;
-static atomic_uint open_count;         /* those that a compare-and-swap may clear */
+static atomic_uint open_count;         /* not convicted: a compare-and-swap may still clear them */
 
 static suspicion **bucket_of(uint64_t block, uint32_t thread)
 {
     return &buckets[(block * 1024 + thread) * UINT64_C(0x9e3779b97f4a7c15) >> 54];
 }
 
-/* One number for a byte of global memory or of a block's shared memory. */
+/* A key for a byte of global memory (owner NULL) or of a block's shared memory. */
 uint64_t sim_guess_place(const sim_block *owner, uint64_t address)
 {
     return owner ? UINT64_C(1) << 63 | sim_block_index(owner) << 24 | address : address;
@@ -44,7 +44,7 @@ static bool same_site(const sim_site *a, const sim_site *b)
     return a->ins == b->ins && a->block == b->block && a->thread == b->thread;
 }
 
-/* PAIRS: there is no room. */
+/* The index of the pair of instructions; PAIRS if the table is full. */
 static uint32_t pair_of(const sim_ins *reader, const sim_ins *other)
 {
     uint32_t k = 0;
@@ -72,7 +72,7 @@ void sim_guess_keep(const sim_conflict *x, const sim_site *reader, const sim_sit
     pthread_mutex_unlock(&lock);
 }
 
-/* The thread's next atomic after its read. */
+/* The thread's first atomic on these bytes after its read: clears the suspicion, or convicts it. */
 static void settle(uint64_t block, uint32_t thread, uint64_t first, uint32_t bytes, bool clears)
 {
     for (suspicion **at = bucket_of(block, thread), *s; (s = *at);) {
@@ -105,8 +105,8 @@ static bool before(const suspicion *a, const suspicion *b)
     return a->x.place < b->x.place;
 }
 
-/* One of each pair is told, the same whoever ran the blocks. After a fault only those that are certain: the
- * others' compare-and-swap may have been on its way. */
+/* Reports one suspicion of each pair, the same for any number of workers. After a fault only convicted ones: the
+ * compare-and-swap of the others may have been still to come. */
 void sim_guess_launch_end(const sim_launch *l)
 {
     const suspicion *first[PAIRS] = { NULL };

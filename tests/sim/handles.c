@@ -1,8 +1,8 @@
-/* handles.c - what the caller holds of contexts, modules, functions, streams, events, graphs, ...
+/* handles.c - the handles of contexts, modules, functions, streams, events, graphs, ...
  *
- * A handle is the address of a record in one reserved range. Records are never given out twice, so a
- * handle of something destroyed is known as such for ever, and whatever else a caller passes is told from
- * a handle without looking at the memory behind it. */
+ * A handle is the address of a record in one reserved range. Records are never reused, so a
+ * handle of a destroyed object is recognised for ever, and any other pointer is told from
+ * a handle without access to the memory that it points to. */
 #include "driver.h"
 #include <sys/mman.h>
 
@@ -28,7 +28,7 @@ static bool reserve(void)
         if (p == MAP_FAILED) continue;
         records = p;
         capacity = n;
-        count = 1;                                            /* the first stays empty */
+        count = 1;                                            /* record 0 stays unused */
     }
     return records != NULL;
 }

@@ -1,14 +1,14 @@
 /* isa.c - THE table of instruction forms, and finding the form of a statement.
  *
- * One row is one form. `name`: the opcode and the modifiers that choose the form. `types`: for each type
- * position the legal ones. `mods`: what else may (?) or must (!) stand there, alternatives joined by
+ * One row is one form. `name`: the opcode and the modifiers that choose the form. `types`: the allowed types of
+ * each type position. `mods`: further modifiers that may (?) or must (!) be there, alternatives joined by
  * '|'; words in capitals are groups (below). `args`: one letter for each operand:
  *
  *     d a      destination, source of the first type          D A    the same, twice as wide
- *     e b      destination, source of the second type         W w u  destination, source of 32 bits; u32
+ *     b        source of the second type                      W w u  destination, source of 32 bits; u32
  *     P p      predicate destination, source (may be !p)      i      immediate
  *
- * Rows with `lower` look at their operands in lower.c. A new scalar instruction is a line in lanes.def
+ * Rows with `lower` have their operands checked by that function. A new scalar instruction is a line in lanes.def
  * and a row here. */
 #include "sim.h"
 #include "lower.h"
@@ -508,7 +508,7 @@ static const sim_form forms[] = {
     { "isspacep", "", "global|shared|local|const|param|param::entry|shared::cta|shared::cluster!", "",
       S(20, 20), C_INT, LOW(isspacep) },
 
-    /* memory: modifiers and their gates are looked at in lower_memory.c */
+    /* memory: modifiers and the versions that they need are checked in lower_memory.c */
     { "ld", "b8|u8|s8|b16|u16|s16|b32|u32|s32|b64|u64|s64|f32|f64|b128",
       "weak|volatile|relaxed|acquire? mmio? SCOPE? SPACE? LDCOP? nc? L1? L2P? L2F? L2::cache_hint? VEC?", "",
       S(10, 10), C_MEMORY, LOW(ld) },
@@ -706,7 +706,7 @@ static const sim_form forms[] = {
       LOW(createpolicy) },
     { "createpolicy.cvt.L2", "b64", "", "", S(74, 80), C_MEMORY, LOW(createpolicy) },
 
-    /* matrices: ldmatrix, mma, wmma; shapes, types and their gates are tables in lower_tensor.c */
+    /* matrices: ldmatrix, mma, wmma; shapes, types and their versions are tables in lower_tensor.c */
     { "ldmatrix", "*", "*", "", S(65, 75), C_TENSOR, LOW(ldmatrix) },
     { "stmatrix", "*", "*", "", S(78, 90), C_TENSOR, LOW(stmatrix) },
     { "movmatrix", "*", "*", "", S(78, 75), C_TENSOR, LOW(movmatrix) },
@@ -716,10 +716,10 @@ static const sim_form forms[] = {
     /* warpgroup matrices: wgmma */
     { "wgmma", "*", "*", "", S(80, 90), C_TENSOR, LOW(wgmma) },
 
-    /* tensor memory: words, gates and operands are in lower_tcgen05.c */
+    /* tensor memory: modifiers, versions and operands are checked in lower_tcgen05.c */
     { "tcgen05", "*", "*", "", S(86, 100), C_TENSOR, LOW(tcgen05) },
 
-    /* textures and surfaces: words, types and gates are read in lower_texture.c */
+    /* textures and surfaces: modifiers, types and versions are checked in lower_texture.c */
     { "tex", "*", "*", "", S(31, 20), C_MEMORY, LOW(tex) },
     { "tld4", "*", "*", "", S(31, 20), C_MEMORY, LOW(tex) },
     { "txq", "*", "*", "", S(31, 20), C_MEMORY, LOW(texture_query) },
@@ -759,7 +759,7 @@ static const sim_form forms[] = {
 };
 enum { FORMS = sizeof forms / sizeof *forms };
 
-/* Instructions that exist but do not run here: said so, apart from what is illegal. A prefix of the
+/* Legal instructions that are not implemented; their message differs from that of illegal ones. A prefix of the
  * dotted name. */
 static const char *const absent[] = { "istypep",
                                       "multimem",
@@ -784,7 +784,7 @@ bool sim_not_implemented(const char *shown)
 
 static size_t word_length(const char *p, const char *stop) { return strcspn(p, stop); }
 
-/* Rows with the same opcode are linked, so that a statement looks at its own rows only. */
+/* Rows with the same opcode are linked, so that a statement is compared with those only. */
 enum { BUCKETS = 256 };
 static int16_t first_form[BUCKETS], next_form[FORMS];
 static pthread_once_t indexed = PTHREAD_ONCE_INIT;
@@ -822,7 +822,7 @@ bool sim_opcode_known(const char *opcode)
     return false;
 }
 
-/* The modifiers behind the opcode in a form's name. */
+/* Whether the statement has the modifiers in the form's name. */
 static bool name_matches(const sim_form *f, const sim_statement *s, uint32_t *count)
 {
     size_t n = word_length(f->name, ".");
@@ -881,7 +881,7 @@ static bool word_has(const char *p, size_t n, const sim_mods *mods, int *which, 
     return any;
 }
 
-/* What is wrong with the modifiers; 0 when nothing.  Says it when `say`. */
+/* How many modifiers are wrong; with `say`, reports them. */
 static int check_mods(sim_module *m, const sim_form *f, const sim_statement *s, bool say)
 {
     sim_mods left = s->mods;
@@ -937,7 +937,7 @@ static int check_mods(sim_module *m, const sim_form *f, const sim_statement *s, 
     }
     for (int id = 1; id < M_COUNT; id++) {
         if (!sim_mod(&left, id)) continue;
-        if (say && wrong && id >= M_eq && id <= M_nan) continue;        /* told above */
+        if (say && wrong && id >= M_eq && id <= M_nan) continue;        /* reported above */
         wrong++;
         if (!say) continue;
         if ((id >= M_rn && id <= M_rpi))

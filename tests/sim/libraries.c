@@ -1,5 +1,5 @@
-/* libraries.c - libraries and their kernels: modules that no context has to be current for. Here a library
- * is loaded into the context that is current when it is loaded. */
+/* libraries.c - entry points for libraries and their kernels: modules that need no current context. Here a library
+ * is loaded into the context that is current at its load. */
 #include "driver.h"
 
 typedef struct sim_library {
@@ -18,7 +18,7 @@ void sim_libraries_free(sim_context *c)
         sim_library *l = c->libraries;
         c->libraries = l->next;
         sim_handle_drop(l->handle);
-        free(l);                                              /* modules go with the context */
+        free(l);                                              /* its module is freed with the context */
     }
 }
 

@@ -1,9 +1,9 @@
 /* library.c - the functions that CUDA gives to every program: vprintf, malloc, free, __assertfail.
  *
- * Printed text is kept by block; when a launch ends it goes, in the order of the blocks, to a FIFO of
- * limited size, whose oldest text is lost when it is full, and from there to stdout when the host
- * synchronises. Objects of the device heap are allocations like those of the host, at addresses of their
- * own that are never used again, so that bounds are exact and a use after free is seen. A new function is
+ * Printed text is kept by block. When a launch ends it goes, in the order of the blocks, to a FIFO of
+ * limited size, which drops its oldest text when it is full, and from there to stdout when the host
+ * synchronises. Objects of the device heap are allocations like those of the host, at addresses
+ * that are never reused, so that bounds are exact and a use after free is seen. A new function is
  * a line in `functions`. */
 #include "sim.h"
 #include <stdarg.h>
@@ -78,7 +78,7 @@ static bool next(arguments *a, uint32_t bytes, uint64_t *v)
     return true;
 }
 
-/* A conversion as the C library wants it: what stood between % and the letter, without lengths. */
+/* A printf conversion, from % to its letter, without length modifiers. */
 typedef struct conversion {
     char flags[8];
     int width, precision;
@@ -145,7 +145,7 @@ static bool put_conversion(arguments *a, const conversion *c, const char *from, 
                                                                                : 4,
               &v))
         return false;
-    if (c->letter == 'n') return true; /* nothing is stored, as on a device */
+    if (c->letter == 'n') return true; /* %n stores nothing, as on a device */
     snprintf(format, sizeof format, "%%%s%s%s%s%c", c->flags, c->has_width ? "*" : "",
              c->has_precision ? ".*" : "", whole ? "ll" : "", c->letter);
     if (c->letter == 's' && !(string = v ? device_string(a->w, a->i, a->lane, v) : strdup("(null)")))
@@ -208,7 +208,7 @@ static void device_printf(sim_warp *w, const sim_ins *i, uint32_t mask)
     }
 }
 
-/* --- from blocks to stdout -------------------------------------------------------------------- */
+/* --- from blocks to the FIFO and stdout ------------------------------------------------------- */
 
 typedef struct sim_output {
     struct sim_output *next;
@@ -230,7 +230,7 @@ void sim_output_block(sim_block *b)
         *o = (sim_output){NULL, b->ctaid[0] + (uint64_t)g[0] * (b->ctaid[1] + (uint64_t)g[1] * b->ctaid[2]),
                           b->printed_length, b->printed};
         pthread_mutex_lock(&lock);
-        sim_output **at = &b->launch->output; /* later blocks first: they come in about this order */
+        sim_output **at = &b->launch->output; /* sorted, later blocks first: they arrive in about this order */
         while (*at && (*at)->block > o->block) at = &(*at)->next;
         o->next = *at;
         *at = o;
@@ -302,7 +302,7 @@ void sim_output_flush(bool to_stdout)
 
 /* --- the device heap -------------------------------------------------------------------------- */
 
-/* An object's size is 0 once it is freed, so that nobody who remembers it takes it for alive. */
+/* a.size is 0 once the object is freed, so that a cached pointer to it fails the bounds check. */
 typedef struct object {
     sim_allocation a;
     uint64_t size;
@@ -313,7 +313,7 @@ static object **objects;
 static uint32_t object_count, object_capacity;
 static uint64_t heap_used, heap_next = SIM_HEAP_BASE;
 
-static object *object_near(uint64_t address) /* the last that begins at or before it */
+static object *object_near(uint64_t address) /* the last with base <= address */
 {
     uint32_t lo = 0, n = object_count;
     while (lo < n) {
@@ -396,7 +396,7 @@ done:
     return base;
 }
 
-/* The data stays until the end: another thread may be reading it, which is its fault, not ours. */
+/* Marks an object as freed. Its data stays until the context ends: another thread may be reading it, wrongly. */
 static const char *heap_free(uint64_t address, const char **kind)
 {
     const char *problem = NULL;

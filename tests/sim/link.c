@@ -1,8 +1,8 @@
 /* link.c - linking: PTX texts in, one "cubin" out.
  *
- * Each input is compiled by itself when it is added, for its errors. The link works on the text: it cuts
- * the inputs into their outermost declarations, keeps one definition of each name, renames what is
- * private and occurs elsewhere, drops the `extern` of what another input defines, and compiles the rest as
+ * Each input is compiled alone when it is added, to find its errors. The link works on the text: it splits
+ * the inputs into their top-level declarations, keeps one definition of each name, renames
+ * private names that occur elsewhere, drops the `extern` of what another input defines, and compiles the rest as
  * one module. */
 #include "driver.h"
 #include <ctype.h>
@@ -91,7 +91,7 @@ static void header(sim_input *in, const char *p, const char *e)
     }
 }
 
-/* One declaration, from p; returns its end. */
+/* Reads one declaration from p; returns its end. */
 static const char *cut_item(const char *p, item *out)
 {
     const char *start = p;
@@ -182,7 +182,7 @@ static void say(sim_link *k, const char *format, ...)
     if (used + 1 < k->log_size) snprintf(k->log + used, k->log_size - used, "%s\n", line);
 }
 
-/* The item that defines what `k` only declares; NULL: none. */
+/* The item that defines what `k` only declares; NULL if there is none. */
 static item *definition(sim_link *link, const item *k, sim_input **where)
 {
     for (sim_input *in = link->inputs; in; in = in->next)
@@ -228,7 +228,7 @@ static void resolve(sim_link *link)
         }
 }
 
-/* Private names that another input uses too, in whatever way. */
+/* Finds the private names that another input uses too, for whatever it is. */
 static bool rename_private(sim_link *link)
 {
     for (sim_input *in = link->inputs; in; in = in->next)
@@ -265,7 +265,7 @@ static void put_item(text *out, const sim_input *in, uint32_t number, const char
     put(out, "\n", 1);
 }
 
-/* A declaration without `.extern`, so that the definition may follow. */
+/* Writes a declaration without `.extern`, so that the definition may follow. */
 static void put_declaration(text *out, const sim_input *in, uint32_t number, const item *k, const item *d)
 {
     const char *at = strstr(k->text, ".extern");
@@ -301,7 +301,7 @@ static void compose(sim_link *link, text *out)
                          suffix == 'a' ? "a"
                          : suffix      ? "f"
                                        : ""));
-    for (int pass = 0; pass < 3; pass++) {                    /* what functions exist; variables; functions */
+    for (int pass = 0; pass < 3; pass++) {                    /* declarations of functions; variables; functions */
         number = 1;
         for (sim_input *in = link->inputs; in; in = in->next, number++)
             for (uint32_t n = 0; n < in->count; n++) {

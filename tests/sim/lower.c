@@ -1,8 +1,8 @@
-/* lower.c - from statements to code: operand checks, slots, control flow, barriers, moves.
+/* lower.c - turns statements into code: operand checks, slots, control flow, barriers, moves.
  *
- * The code of an entry is that of all functions which it can reach, each once, callees first, so that
- * a warp whose lowest path runs first is done with a call before it goes on. A frame is a function while
- * it is lowered: its slots, labels and variables; the frames of a kernel are made by calls.c. Loads,
+ * The code of an entry is that of all functions which it can reach, each once, callees first: so a
+ * warp, which runs its lowest path first, completes a call before it goes on. A frame (sim_frame) is a function
+ * while it is lowered: its slots, labels and variables; calls.c makes the frames of a kernel. Loads,
  * stores, atomics, conversions and warp-wide instructions are in lower_memory.c. */
 #include "sim.h"
 #include "lower.h"
@@ -189,7 +189,7 @@ uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o)
 
 /* --- operands --------------------------------------------------------------------------------- */
 
-/* May a register of type r stand where the instruction says t? */
+/* Whether a register of type r is allowed where the instruction says t. */
 static bool compatible(sim_type r, sim_type t, int flags)
 {
     const sim_type_info *a = &sim_types[r], *b = &sim_types[t];
@@ -225,7 +225,7 @@ static uint32_t narrow(sim_lower *lw, uint32_t slot, uint32_t bytes)
     return bytes < 4 ? emit_two(lw, bytes == 1 ? OP_zext_8 : OP_zext_16, slot, 0, 1) : slot;
 }
 
-/* register + constant: a sum of the register's width, without a sign where more bits or fewer are expected. */
+/* register + constant: a sum of the register's width, then zero-extended or truncated to the expected width. */
 static uint32_t add_constant(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type to)
 {
     const sim_type_info *t = &sim_types[o->type], *wanted = &sim_types[to];
@@ -248,7 +248,7 @@ static uint32_t add_constant(sim_lower *lw, const sim_operand *o, uint32_t index
     return narrow(lw, slot, wanted->bytes);
 }
 
-/* The bytes that `sym[register]` adds to the address of sym: 32 bits, without a sign. */
+/* The bytes that `sym[register]` adds to the address of sym: a product of 32 bits, zero-extended. */
 uint32_t sim_index_offset(sim_lower *lw, const sim_operand *o, uint32_t index)
 {
     const sim_operand *r = o->items;
@@ -268,7 +268,7 @@ uint32_t sim_index_offset(sim_lower *lw, const sim_operand *o, uint32_t index)
 
 uint32_t sim_add_64(sim_lower *lw, uint32_t a, uint32_t b) { return emit_two(lw, OP_add_64, a, b, 2); }
 
-/* The address that an operand names as a value: sym, sym+3, sym[3], sym[register], or a function. */
+/* The value of an operand that names an address: sym, sym+3, sym[3], sym[register], or a function. */
 uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t)
 {
     uint64_t address;
@@ -409,7 +409,7 @@ uint32_t sim_source_pred(sim_lower *lw, uint32_t index)
         return sim_register_slot(lw, o->reg) | (o->negate ? SIM_PRED_NOT : 0);
     }
     if (o->kind == O_INT) return o->value ? 0 : SIM_PRED_NOT;           /* predicate 0 is always true */
-    if (o->kind == O_SPECIAL && o->type == T_PRED) {          /* %is_explicit_cluster: a word of the launch */
+    if (o->kind == O_SPECIAL && o->type == T_PRED) {          /* %is_explicit_cluster: a launch constant */
         uint32_t a = sim_special_slot(lw, o), p = sim_new_pred(lw);
         sim_ins *i = sim_emit(lw, sim_op_handler(OP_cmp_u32), F_PLAIN);
         i->d = p; i->a = a; i->b = SIM_CONST_BANK;            /* the constants' first slot is zero */
@@ -502,7 +502,7 @@ void sim_lower_table(sim_lower *lw, const sim_statement *s)
     sim_perturb(i, op, sim_mod(&s->mods, M_rn));
     if (f->cls == C_INT && (!strcmp(s->opcode, "div") || !strcmp(s->opcode, "rem"))) {
         i->fn = sim_divide;
-        i->flow = F_MEMORY;                                   /* the result may be marked */
+        i->flow = F_MEMORY;                                   /* so that unwritten values are noticed: see sim_divide */
         i->imm = op;
         i->width = sim_types[t].bytes == 2 ? 0 : (uint8_t)width_of(t);
     }
@@ -628,7 +628,7 @@ void sim_lower_carry(sim_lower *lw, const sim_statement *s)
     i->x = s->form->x | (sim_types[t].kind == K_SINT ? X_SIGNED : 0);
 }
 
-/* Where a variable lies.  Shared, local and parameter addresses are offsets in their space. */
+/* The address of a variable. Shared, local and parameter addresses are offsets in their space. */
 bool sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, sim_space *space)
 {
     while (y->alias) y = y->alias;
@@ -643,7 +643,7 @@ bool sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, s
     default: break;
     }
     if (!list) list = lw->frame->placed;
-    if (y->space == SP_PARAM) *space = SP_LOCAL; /* parameters of calls live in the thread's memory */
+    if (y->space == SP_PARAM) *space = SP_LOCAL; /* parameters of calls are in local memory */
     for (sim_placed *p = list; p; p = p->next) if (p->symbol == y) { *address = p->offset; return true; }
     if (y->space == SP_LOCAL || y->space == SP_PARAM) {
         sim_placed *p = sim_alloc(lw->m, sizeof *p);
@@ -662,7 +662,7 @@ bool sim_symbol_address(sim_lower *lw, const sim_symbol *y, uint64_t *address, s
     return false;
 }
 
-/* The address of this variable counts from the frame pointer. */
+/* Whether the variable's address is relative to the frame pointer. */
 bool sim_on_stack(const sim_lower *lw, const sim_symbol *y)
 {
     while (y->alias) y = y->alias;
@@ -672,7 +672,7 @@ bool sim_on_stack(const sim_lower *lw, const sim_symbol *y)
 void sim_vector_mov(sim_warp *w, const sim_ins *i, uint32_t mask)
 {
     const uint32_t *list = w->kernel->lists
-                           + i->list; /* count destinations, then op sources; sizes in x and b */
+                           + i->list; /* count destinations, then op sources; bytes of each: b, c */
     SIM_EACH_LANE(l, mask) {
         uint8_t bytes[16] = { 0 };
         for (uint32_t k = 0; k < i->op; k++) {
@@ -698,7 +698,7 @@ static uint32_t move_source(sim_lower *lw, const sim_operand *o, uint32_t index,
     return address ? sim_address_value(lw, o, index, t) : sim_source_of(lw, o, index, t, 0);
 }
 
-/* What the registers of a vector are: K_BITS when one of them is, K_NONE without any, -1 when they differ. */
+/* The kind of a vector's registers: K_BITS if one of them is, K_NONE if there is none, -1 if they differ. */
 static int vector_kind(const sim_operand *v)
 {
     int kind = K_NONE;
@@ -712,7 +712,7 @@ static int vector_kind(const sim_operand *v)
     return kind;
 }
 
-/* mov.v2, mov.v4: element by element, all read before one is written; of one value the others are 0. */
+/* mov.v2, mov.v4: all elements are read before one is written; a scalar source becomes element 0, the others are 0. */
 static void lower_wide_mov(sim_lower *lw, const sim_statement *s, sim_type t)
 {
     static const sim_operand zero = { .kind = O_INT };
@@ -885,7 +885,7 @@ void sim_lower_brx(sim_lower *lw, const sim_statement *s)
         sim_mismatch(lw, 1, "expected a .branchtargets list");
         return;
     }
-    /* one guarded branch for each target: the index is compared and the lanes that match go */
+    /* one F_INDEXED branch for each target: lanes whose index matches take it */
     const sim_symbol *list = o->symbol;
     for (uint32_t k = 0; k < list->target_count; k++) {
         const sim_symbol *y = label_of(lw, &list->targets[k], 1);
@@ -1022,7 +1022,7 @@ static void lower_body(sim_lower *lw, sim_frame *frame)
     frame->r.local_hi = lw->local_used;
 }
 
-/* Static shared variables get their offsets before the code is emitted, in the order of their declaration. */
+/* Whether an operand names this symbol, directly or in its parts. */
 bool sim_uses_symbol(const sim_operand *o, const sim_symbol *y)
 {
     const sim_symbol *z = o->symbol;
@@ -1072,6 +1072,7 @@ static int by_order(const void *a, const void *b)
     return f->order < g->order ? -1 : f->order > g->order;
 }
 
+/* Before code is emitted, assigns offsets to the shared variables: static ones as declared, then dynamic ones. */
 static void place_shared(sim_lower *lw)
 {
     sim_kernel *k = lw->k;
@@ -1127,7 +1128,7 @@ void sim_lower_abandon(sim_module *m)
     m->lowering = NULL;
 }
 
-/* Gives back what an array that is complete does not need. */
+/* Shrinks a complete array to its size. */
 static void *fit(void *array, uint32_t *capacity, uint32_t count, size_t item)
 {
     void *p = count && count < *capacity ? realloc(array, count * item) : NULL;
@@ -1144,7 +1145,7 @@ static void lower_function(sim_module *m, sim_function *f)
     if (!k) { m->out_of_memory = true; longjmp(*m->bail, 1); }
     k->function = f;
     k->module = m;
-    f->kernel = k; /* freed with the module, also when we leave early */
+    f->kernel = k; /* freed with the module, also after a fatal error */
     lw->m = m;
     lw->k = k;
     k->reg_slots = SPECIAL_SLOTS;
@@ -1184,7 +1185,7 @@ static void lower_function(sim_module *m, sim_function *f)
     k->magic = 0x4b524e4c;
 }
 
-/* A kernel looks at the shared variables of its functions, in the order of the text. */
+/* Marks functions with shared variables, and numbers the functions in the order of the text. */
 static void find_shared(sim_module *m)
 {
     uint32_t order = 0;
@@ -1204,7 +1205,7 @@ static bool defined_elsewhere(const sim_module *m, const sim_symbol *y)
 int sim_variable_kind(const sim_symbol *y)
 { return y->managed ? MEM_HOST : y->space == SP_CONST ? MEM_CONST : MEM_MODULE; }
 
-/* Module variables get device memory, managed ones the host's: one allocation each, so that bounds are exact. */
+/* Allocates module variables in device memory, managed ones in host memory: one allocation each, for exact bounds. */
 static void place_variables(sim_module *m)
 {
     uint64_t constants = 0;
@@ -1213,7 +1214,7 @@ static void place_variables(sim_module *m)
         sim_symbol *y = m->variables;
         sim_function *f = NULL;
         for (;;) {
-            if (!y) {                                         /* then those declared inside functions */
+            if (!y) {                                         /* then variables declared inside functions */
                 f = f ? f->next : m->functions;
                 if (!f) break;
                 y = f->variables;
@@ -1231,7 +1232,7 @@ static void place_variables(sim_module *m)
                     if (error) { m->out_of_memory = true; longjmp(*m->bail, 1); }
                     y->address = a->base;
                     a->managed = y->managed;
-                    if (a->shadow) sim_shadow_set(a->shadow, 0, size);       /* variables start as zero */
+                    if (a->shadow) sim_shadow_set(a->shadow, 0, size);       /* without an initialiser they are zero */
                     if (y->init) memcpy(a->host, y->init, (size_t)y->size);
                 } else for (sim_reloc *r = y->relocs; r; r = r->next) {
                     sim_symbol *target = NULL;

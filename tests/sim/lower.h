@@ -1,4 +1,4 @@
-/* lower.h - the lowering functions that rows of the instruction table name (lower.c, lower_memory.c). */
+/* lower.h - the lowering functions that rows of the instruction table name, and what the lower*.c files share. */
 #ifndef SIM_LOWER_H
 #define SIM_LOWER_H
 #include "sim.h"
@@ -89,20 +89,19 @@ void sim_lower_store_async(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_tensormap(struct sim_lower *lw, const sim_statement *s);
 void sim_lower_prefetch_map(struct sim_lower *lw, const sim_statement *s);
 
-/* what lower_memory.c and lower.c share */
-typedef struct sim_frame {             /* a function within the kernel that is being lowered */
+typedef struct sim_frame {             /* a function of the kernel that is being lowered */
     sim_function *function;
     struct sim_frame *next;            /* callees come before their callers, the entry last */
     uint32_t *slots;                   /* by register index: slot + 1, predicates: index + 1 */
     uint32_t *labels;                  /* by statement: code index */
-    struct sim_placed *placed;         /* .local, .param, .shared variables */
+    struct sim_placed *placed;         /* where the .local, .param, .shared variables lie */
     sim_routine r;
     uint32_t index, stack_used;
-    bool indirect;                     /* calls through pointers */
+    bool indirect;                     /* it makes calls through pointers */
     bool allocates;                    /* alloca */
     struct sim_lower *lw;
-    struct sim_frame *below;           /* calls.c, looking for cycles: the stack, */
-    uint32_t order, low, cycle;        /* when it was seen, from where, which cycle it is in */
+    struct sim_frame *below;           /* calls.c, search for recursion (Tarjan): the stack, */
+    uint32_t order, low, cycle;        /* visit number, lowest reachable number, component */
     bool open;
 } sim_frame;
 
@@ -131,7 +130,7 @@ typedef struct sim_lower {
     uint32_t fixup_count, fixup_capacity;
     sim_note_entry *notes; uint32_t note_count, note_capacity;
     const sim_function *counted; uint32_t *occurrences; /* contract.c */
-    uint8_t carry;                     /* suspect.c: what set the carry flag in this basic block */
+    uint8_t carry;                     /* suspect.c: the instruction that set the carry flag in this block */
     char full[160];                    /* the instruction's name, for messages */
 } sim_lower;
 
@@ -140,7 +139,7 @@ void sim_note(sim_lower *lw, uint32_t slot, bool pred, bool write, const char *n
 void     sim_note_end(sim_lower *lw, uint32_t first_note);
 void     sim_find_unwritten(sim_lower *lw);
 sim_ins *sim_emit(sim_lower *lw, sim_handler fn, sim_flow flow);
-uint32_t sim_source(sim_lower *lw, uint32_t index, sim_type t, int flags);       /* operand -> slot */
+uint32_t sim_source(sim_lower *lw, uint32_t index, sim_type t, int flags);       /* slot of an operand */
 uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags);
 uint32_t sim_dest(sim_lower *lw, uint32_t index, sim_type t, int flags);
 uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags);
@@ -153,7 +152,7 @@ uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width);
 uint32_t sim_temporary(sim_lower *lw, uint32_t width);
 uint32_t sim_new_pred(sim_lower *lw);
 void     sim_wrong(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);       /* refuse.c */
-void     sim_gate(sim_lower *lw, const char *what, uint32_t version, uint32_t target); /* refuses before */
+void     sim_gate(sim_lower *lw, const char *what, uint32_t version, uint32_t target); /* least of both */
 void     sim_mismatch(sim_lower *lw, uint32_t index, const char *format, ...) SIM_PRINTF(3, 4);
 bool     sim_operands_between(sim_lower *lw, uint32_t least, uint32_t most);
 uint32_t sim_flags_of(const sim_statement *s);

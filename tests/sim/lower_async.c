@@ -6,7 +6,7 @@
 
 static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
 
-/* Instructions of one architecture: sm_90a, sm_100f, ... */
+/* Refuses instructions that need a target with a suffix: sm_90a, sm_100f, ... */
 static void gate_suffix(sim_lower *lw, const char *what) {
     if (!lw->m->target_suffix)
         sim_wrong(lw, "Instruction '%s' is not supported on .target 'sm_%u': it needs sm_%ua", what,
@@ -28,7 +28,7 @@ static void use_place(sim_ins *i, const sim_place *a) {
 
 /* --- clusters --------------------------------------------------------------------------------- */
 
-/* sub: 0 mapa, 1 getctarank */
+/* s->form->sub: 0 mapa, 1 getctarank */
 void sim_lower_mapa(sim_lower *lw, const sim_statement *s) {
     bool rank = s->form->sub, wide = s->types[0] == T_U64;
     sim_type t = (sim_type)s->types[0];
@@ -48,7 +48,7 @@ void sim_lower_mapa(sim_lower *lw, const sim_statement *s) {
     i->a = a;
     i->b = b;
     i->op = wide;
-    i->space = wide ? (uint8_t)shared_space(s) : SP_SHARED;   /* 32 bits can only be shared memory's */
+    i->space = wide ? (uint8_t)shared_space(s) : SP_SHARED;   /* a 32-bit address is in shared memory */
 }
 
 void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
@@ -61,7 +61,7 @@ void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
     i->op = has(s, M_relaxed);
 }
 
-/* The size, and the only value that it may store, 0. */
+/* st.bulk: operands are the size and the value to store, which must be 0. */
 void sim_lower_store_bulk(sim_lower *lw, const sim_statement *s) {
     sim_place a;
     if (!sim_operands_between(lw, 3, 3) || !sim_lower_place(lw, 0, shared_space(s), &a)) return;
@@ -111,7 +111,7 @@ void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {
     if (i->op && lw->k->most_registers < i->c) lw->k->most_registers = i->c;
 }
 
-/* The value is opaque: a constant stands for it. */
+/* The policy is opaque: a constant stands for it. */
 void sim_lower_createpolicy(sim_lower *lw, const sim_statement *s) {
     uint32_t n = s->operand_count;
     bool range = has(s, M_range), convert = has(s, M_cvt);
@@ -144,7 +144,7 @@ static void check_order(sim_lower *lw, const sim_statement *s) {
     if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 80, 90);
 }
 
-/* init, inval, arrive, arrive_drop, expect_tx, complete_tx; i->x of the form: 1 expect_tx, 2 noComplete */
+/* init, inval, arrive, arrive_drop, expect_tx, complete_tx; x of the form: 1 expect_tx, 2 noComplete */
 void sim_lower_mbarrier(sim_lower *lw, const sim_statement *s) {
     uint32_t sub = s->form->sub, n = s->operand_count, at = 0, d = 0, b = 0;
     bool token = sub == MB_ARRIVE || sub == MB_DROP, expects = s->form->x & 1, silent = s->form->x & 2;
@@ -184,7 +184,7 @@ void sim_lower_mbarrier(sim_lower *lw, const sim_statement *s) {
     i->e = !sink;
 }
 
-/* sub: 0 test_wait, 1 try_wait */
+/* s->form->sub: 0 test_wait, 1 try_wait */
 void sim_lower_mbarrier_wait(sim_lower *lw, const sim_statement *s) {
     bool parity = has(s, M_parity), patient = s->form->sub;
     sim_place a;
@@ -252,7 +252,7 @@ static const struct {
                   {M_or, A_OR, " b32 b64 ", " b32 "},
                   {M_xor, A_XOR, " b32 b64 ", " b32 "}};
 
-/* The operation of a reduction; the type is checked unless the tensor map has it. */
+/* Finds the operation of a reduction; checks the type too, unless the tensor map defines it. */
 static bool reduction(sim_lower *lw, const sim_statement *s, bool to_global, bool typed, uint8_t *op) {
     char word[16];
     sim_type t = typed ? (sim_type)s->types[0] : T_NONE;
@@ -276,7 +276,7 @@ static void bulk_list(sim_lower *lw, uint32_t *list) {
     for (uint32_t k = 0; k < L_FIELDS; k++) lw->k->lists[*list + k] = UINT32_MAX;
 }
 
-/* What follows the addresses: the mask of .multicast, the cache hint. */
+/* Lowers the operands after the addresses: the mask of .multicast, the cache hint. */
 static void rest_of_bulk(sim_lower *lw, const sim_statement *s, uint32_t at, uint32_t list) {
     if (has(s, M_multicast_cluster)) {
         uint32_t mask = sim_source(lw, at++, T_U16, 0);
@@ -285,7 +285,7 @@ static void rest_of_bulk(sim_lower *lw, const sim_statement *s, uint32_t at, uin
     if (has(s, M_L2_cache_hint)) (void)sim_source(lw, at, T_U64, 0);
 }
 
-/* sub: 0 global to shared, 1 shared to global, 2 shared to another block's, 3 prefetch */
+/* s->form->sub: 0 global to shared, 1 shared to global, 2 shared to another block's, 3 prefetch */
 void sim_lower_bulk(sim_lower *lw, const sim_statement *s) {
     uint32_t sub = s->form->sub, list,
              n = (sub == 3   ? 2u
@@ -373,7 +373,7 @@ static bool coordinates(sim_lower *lw, const sim_statement *s, uint32_t index, u
     return true;
 }
 
-/* sub: 0 load, 1 store or reduction, 3 prefetch.  A map is a generic address: parameters too. */
+/* s->form->sub: 0 load, 1 store or reduction, 3 prefetch. The map's address is generic; it may be a parameter. */
 void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
     uint32_t sub = s->form->sub, list, map_at = sub == 0,
              n = (sub == 0   ? 3u
@@ -393,7 +393,7 @@ void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
     bool parameter =
         good && base->kind == O_SYMBOL && base->symbol->kind == SYM_VAR && base->symbol->space == SP_PARAM;
     if (good) good = sim_lower_place(lw, map_at, parameter ? SP_PARAM : SP_GENERIC, &map);
-    if (good && parameter) { /* its generic address */
+    if (good && parameter) { /* the parameter's generic address */
         map.slot = sim_constant(lw, SIM_PARAM_WINDOW, 2);
         map.offset += (int64_t)base->symbol->address;
     }
@@ -423,9 +423,9 @@ void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
     i->op = op;
 }
 
-/* The fences that order the generic proxy's writes of shared memory before the asynchronous proxy. */
+/* Fences that order the generic proxy's writes to shared memory before the asynchronous proxy. */
 void sim_lower_proxy_fence(sim_lower *lw, const sim_statement *s) {
-    uint32_t n = s->form->sub; /* 2: an address and 128 */
+    uint32_t n = s->form->sub; /* 2: the tensormap form, with an address and 128 */
     sim_place a;
     if (!sim_operands_between(lw, n, n)) return;
     if (n && !sim_lower_place(lw, 0, SP_GENERIC, &a)) return;
@@ -437,7 +437,7 @@ void sim_lower_proxy_fence(sim_lower *lw, const sim_statement *s) {
     sim_emit(lw, shared ? sim_proxy_fence : sim_nop, F_PLAIN);
 }
 
-/* st.async, red.async: sub 1 */
+/* st.async; s->form->sub 1: red.async */
 void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
     bool reduce = s->form->sub, good;
     sim_type t = (sim_type)s->types[0];
@@ -489,8 +489,8 @@ void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
 
 /* --- tensor maps ------------------------------------------------------------------------------ */
 
-/* tensormap.replace: op says which field; b: its index (e: there is one), c: the value.
- * tensormap.cp_fenceproxy (sub 1): a to b. */
+/* tensormap.replace: i->op: the field; i->b: its index (i->e: there is one); i->c: the value.
+ * tensormap.cp_fenceproxy (s->form->sub 1): from i->a to i->b. */
 void sim_lower_tensormap(sim_lower *lw, const sim_statement *s) {
     static const struct {
         uint16_t mod;

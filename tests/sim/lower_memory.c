@@ -74,7 +74,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
             return false;
         }
         if (space == SP_PARAM && !lw->frame->function->is_entry)
-            out->space = SP_LOCAL; /* parameters of calls */
+            out->space = SP_LOCAL; /* parameters of calls are in local memory */
         out->wide = t->bytes == 8;
         out->slot = sim_register_slot(lw, b->reg);
         sim_note(lw, out->slot, false, false, b->name);
@@ -116,13 +116,13 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     out->is_static = true;
     out->wide = true;
     out->offset = (int64_t)(at + (uint64_t)out->offset);
-    out->slot = UINT32_MAX; /* made by use_address, unless the caller needs no slot */
+    out->slot = UINT32_MAX; /* set by settle_address if it is needed */
     if (sim_on_stack(lw, y)) out->slot = lw->k->frame_pointer;
     if (element && o->items) {
         uint32_t bytes = sim_index_offset(lw, o, index);
         out->slot = out->slot == UINT32_MAX ? bytes : sim_add_64(lw, out->slot, bytes);
     }
-    if (generic) {                                            /* the space's address as a generic one */
+    if (generic) {                                            /* converts the address to a generic one */
         settle_address(lw, out);
         sim_ins *i = sim_emit(lw, sim_cvta, F_PLAIN);
         i->a = out->slot;
@@ -142,7 +142,7 @@ static void use_address(sim_lower *lw, address *a, sim_ins *i)
     (void)lw;
 }
 
-/* The same for lower_async.c. */
+/* lower_address and settle_address, for lower_async.c. */
 bool sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *out)
 {
     address a;
@@ -152,7 +152,7 @@ bool sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *
     return true;
 }
 
-/* Order and scope: X_VOLATILE for what is strong, and the bits of race.h. */
+/* Order and scope of an access: X_VOLATILE if it is strong, and the bits of race.h. */
 static uint32_t order_bits(const sim_statement *s, bool atomic)
 {
     bool strong = atomic || has(s, M_volatile) || has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release)
@@ -163,7 +163,7 @@ static uint32_t order_bits(const sim_statement *s, bool atomic)
            | (has(s, M_release) || has(s, M_acq_rel) ? X_RELEASE : 0);
 }
 
-/* commit_group, wait_group, wait_all */
+/* cp.async.commit_group, wait_group, wait_all */
 void sim_lower_cp_group(sim_lower *lw, const sim_statement *s)
 {
     uint32_t n = s->form->sub == 1;
@@ -289,7 +289,7 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
     }
 }
 
-/* The registers of a load or the values of a store, as a list of slots. */
+/* Lowers the registers of a load, or the values of a store, to a list of slots. */
 static bool lower_elements(sim_lower *lw, uint32_t index, uint32_t count, sim_type t, bool destination,
                            uint32_t *list)
 {
@@ -325,7 +325,7 @@ static bool lower_elements(sim_lower *lw, uint32_t index, uint32_t count, sim_ty
     return true;
 }
 
-/* A load from a kernel parameter at a known place is a copy from the launch's constants. */
+/* A load of a kernel parameter at a constant offset copies it from the launch's constants. */
 static bool lower_parameter(sim_lower *lw, const address *a, sim_type t, uint32_t count, uint32_t list)
 {
     uint32_t bytes = sim_types[t].bytes;
@@ -468,7 +468,7 @@ void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
     settle_address(lw, &to);
     settle_address(lw, &from);
     sim_ins *i = sim_emit(lw, sim_cp_async, F_MEMORY);
-    i->a = from.slot; /* c: wide flags; e: the shared offset; imm: the global one */
+    i->a = from.slot; /* c: src-size or ignore-src; imm, e: offsets in global, shared memory */
     i->b = to.slot;
     i->imm = from.offset;
     i->e = (uint32_t)to.offset;
@@ -652,7 +652,7 @@ static bool only(sim_lower *lw, const sim_statement *s, const char *allowed)
     return true;
 }
 
-/* The rules of cvt by pair of types; false after a message. */
+/* The rules of cvt for each pair of types; false after a message. */
 static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_type a)
 {
     uint32_t before = lw->errors;
@@ -705,7 +705,7 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
         sim_gate(lw, "cvt.f32.bf16", has(s, M_ftz) || has(s, M_sat) ? 78 : 71,
                  has(s, M_ftz) || has(s, M_sat) ? 90 : 80);
         only(lw, s, allowed);
-    } else if (sim_types[d].bytes == sim_types[a].bytes) { /* f16 and bf16 */
+    } else if (sim_types[d].bytes == sim_types[a].bytes) { /* f16 to bf16, or the reverse */
         check_rounding(lw, s, "rn rz rm rp", true);
         sim_gate(lw, "cvt with .bf16", 78, 90);
         only(lw, s, allowed);
@@ -759,7 +759,7 @@ static int quick_conversion(sim_type d, sim_type a, uint32_t x)
     return SIM_NO_OP;
 }
 
-/* Conversions with these take registers of their very size. */
+/* Types that cvt only takes in registers of exactly their size. */
 static bool young(sim_type t)
 {
     return t == T_BF16 || t == T_BF16X2 || t == T_TF32
@@ -827,7 +827,7 @@ void sim_lower_cvt_pack(sim_lower *lw, const sim_statement *s)
 
 /* --- warp-wide -------------------------------------------------------------------------------- */
 
-/* Every F_SYNC instruction keeps its membermask in e. */
+/* bar.warp.sync. i->e is the membermask, as in every F_SYNC instruction. */
 void sim_lower_warp_sync(sim_lower *lw, const sim_statement *s)
 {
     (void)s;
@@ -835,7 +835,7 @@ void sim_lower_warp_sync(sim_lower *lw, const sim_statement *s)
     uint32_t e = sim_source(lw, 0, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_nop, F_SYNC);
     i->e = e;
-    i->op = 1;                                                /* lanes may meet at different places */
+    i->op = 1;                                                /* lanes may wait at different bar.warp.sync */
 }
 
 void sim_lower_shfl(sim_lower *lw, const sim_statement *s)
@@ -914,7 +914,7 @@ void sim_lower_activemask(sim_lower *lw, const sim_statement *s)
     sim_emit(lw, sim_activemask, F_PLAIN)->d = d;
 }
 
-/* An address for lower_tensor.c. */
+/* Lowers an address, for lower_tensor.c. */
 bool sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *slot, int64_t *offset,
                      bool *wide)
 {

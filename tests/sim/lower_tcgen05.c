@@ -1,12 +1,12 @@
 /* lower_tcgen05.c - lowering of tcgen05.
  *
- * As for other matrix instructions the statement keeps its dotted name as written. A row of `forms` says which
- * words go with which instruction, in groups: one of "a|b" is needed (!) or allowed (?). */
+ * As for other matrix instructions the statement keeps its dotted name as written. A row of `forms` lists the
+ * modifiers of an instruction, in groups: one of "a|b" is required (!) or allowed (?). */
 #include "lower.h"
 #include "tensor_memory.h"
 #include "async.h"
 
-/* --- words ------------------------------------------------------------------------------------ */
+/* --- modifiers -------------------------------------------------------------------------------- */
 
 #define GROUP "cta_group::1|cta_group::2! "
 #define ALIGNED "sync! aligned! "
@@ -78,7 +78,7 @@ static bool has(const words *o, const char *word) {
     return false;
 }
 
-/* Which of "a|b|c" is there, from 0 on; -1: none. */
+/* The index in "a|b|c" of the modifier that is present; -1: none. */
 static int which(const words *o, const char *list) {
     int n = 0;
     for (const char *p = list; *p; n++) {
@@ -113,7 +113,7 @@ static bool read_group(sim_lower *lw, words *o, const char *group, size_t n) {
     return true;
 }
 
-/* The row of the statement; -1: told. */
+/* The statement's row of `forms`; -1 after a message. */
 static int read_words(sim_lower *lw, const sim_statement *s, words *o) {
     int form = -1;
     memset(o, 0, sizeof *o);
@@ -173,7 +173,7 @@ static void gate(sim_lower *lw, const char *what, uint32_t on, uint32_t version)
 
 /* --- operands --------------------------------------------------------------------------------- */
 
-/* An address of tensor memory, in brackets. */
+/* An address in tensor memory, in brackets. */
 static bool tensor_address(sim_lower *lw, uint32_t index, sim_tensor_address *out) {
     const sim_operand *o = &lw->s->operands[index];
     if (o->kind != O_ADDRESS || o->count) {
@@ -342,7 +342,7 @@ static void lower_cp(sim_lower *lw, const words *o, sim_tcgen05 *t) {
 
 /* --- mma --------------------------------------------------------------------------------------- */
 
-/* How many scale factors lie along K; false: told. */
+/* Sets the number of scale factors along K; false after a message. */
 static bool block_scale(sim_lower *lw, const words *o, sim_tcgen05 *t) {
     bool scaled = t->kind >= TK_MXF8F6F4, nv = t->kind == TK_MXF4NVF4;
     int vector = which(o, "scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32");
@@ -413,7 +413,7 @@ static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t) {
     }
     const sim_operand *enable = &s->operands[at];
     if (enable->kind == O_INT) {
-        t->enable = enable->value ? 0 : SIM_PRED_NOT; /* predicate 0 holds for all */
+        t->enable = enable->value ? 0 : SIM_PRED_NOT; /* predicate 0 is always true */
         at++;
     } else
         t->enable = sim_source_pred(lw, at++);

@@ -1,8 +1,8 @@
 /* lower_tensor.c - lowering of matrix instructions.
  *
- * Their names say so much that they are read here, not by the table of forms: a statement keeps its dotted
- * name as written, `read_words` takes it apart, and the tables below say which shapes go with which types
- * and since when. A new shape is a row. */
+ * Their names hold too much for the table of forms: a statement keeps its dotted
+ * name as written, `read_words` splits it, and the tables below list which shapes exist for which types,
+ * and their versions. A new shape is a row. */
 #include "lower.h"
 #include "tensor_memory.h"
 #include <stdarg.h>
@@ -97,7 +97,7 @@ static bool read_word(const char *p, size_t n, words *o)
     return true;
 }
 
-/* The modifiers of the statement; those of `needed` have to be there, no others than those and `allowed`. */
+/* Reads the statement's modifiers: all of `needed` are required, those of `allowed` are optional, others are errors. */
 static bool read_words(sim_lower *lw, const sim_statement *s, uint64_t needed, uint64_t allowed, words *o)
 {
     memset(o, 0, sizeof *o);
@@ -135,7 +135,7 @@ static bool one_of(sim_lower *lw, const words *o, uint64_t group, const char *na
     return false;
 }
 
-/* Features of one family of chips: sm_90a; sm_120a, sm_120f, sm_121a, sm_121f. */
+/* Refuses targets outside one family of chips: sm_90a; sm_120a, sm_120f, sm_121a, sm_121f. */
 static void gate_family(sim_lower *lw, uint32_t version, uint32_t least, uint32_t most)
 {
     const sim_module *m = lw->m;
@@ -156,7 +156,7 @@ static bool listed(const char *list, uint8_t type)
 
 /* --- operands --------------------------------------------------------------------------------- */
 
-/* A brace list of registers: a fragment. */
+/* A fragment: registers in braces. */
 static bool fragment(sim_lower *lw, uint32_t index, uint32_t count, uint8_t type, bool destination,
                      sim_fragment *f)
 {
@@ -298,11 +298,11 @@ void sim_lower_movmatrix(sim_lower *lw, const sim_statement *s)
 
 typedef struct mma_row {
     uint16_t m, n, k;
-    const char *a, *b;   /* element types; b NULL: the same one */
-    const char *results; /* D and C: "f32 f16" means the same type for both */
+    const char *a, *b;   /* element types; b NULL: same as a */
+    const char *results; /* types of D and C: "f32 f16" allows either, the same for both */
     uint8_t version, target;
-    uint64_t kind;      /* of W_KINDS; these are features of the sm_120 family */
-    const char *scales; /* types of scale factors by vector: see check_scales */
+    uint64_t kind;      /* of W_KINDS; nonzero: sm_120 family only */
+    const char *scales; /* types of scale factors by vector size: see check_scales */
 } mma_row;
 
 #define BYTES "s8 u8"
@@ -379,7 +379,7 @@ static const mma_row *find_row(const mma_row *rows, size_t count, const words *o
     return NULL;
 }
 
-/* How many 32-bit registers (f64: elements) a thread has of a matrix of so many elements. */
+/* How many 32-bit registers (f64: elements) of each thread hold a matrix of so many elements. */
 static uint32_t registers_of(uint32_t elements, uint8_t type)
 {
     uint32_t bits = sim_elements[type].bits;
@@ -393,7 +393,7 @@ static bool lower_sparse(sim_lower *lw, uint32_t at, uint32_t k, uint8_t a, sim_
                        * (bits == 32  ? 4
                           : bits == 4 ? 1
                                       : 2)
-                       / 16; /* of each four, that give metadata */
+                       / 16; /* lanes of each four that provide metadata */
     int64_t selector;
     if (lw->s->operands[at].kind != O_REG) {
         sim_mismatch(lw, at, "expected a .b32 register");
@@ -624,7 +624,7 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
 {
     sim_tensor t = { 0 };
     if (o->type_count == 4 && o->types[1] == E_F16) o->type_count = 0;
-    if (o->type_count == 2) { /* f16: D and C alone */
+    if (o->type_count == 2) { /* f16: only D and C are given */
         o->types[3] = o->types[1];
         o->types[1] = o->types[2] = E_F16;
         o->type_count = 4;
@@ -681,7 +681,7 @@ void sim_lower_wmma(sim_lower *lw, const sim_statement *s)
         sim_wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
         return;
     }
-    sim_gate(lw, lw->full, 63, 0);                   /* .aligned, which W_WARP asks for */
+    sim_gate(lw, lw->full, 63, 0);                   /* because W_WARP requires .aligned */
     if (o.have & W(MMA))
         lower_wmma_mma(lw, &o);
     else
@@ -691,8 +691,8 @@ void sim_lower_wmma(sim_lower *lw, const sim_statement *s)
 /* --- wgmma ------------------------------------------------------------------------------------ */
 
 typedef struct wgmma_row {
-    const char *types, *results; /* of A and B, which need not be equal among several; of D */
-    uint8_t bytes;               /* N goes in steps of 8; of 16 where an element of D is an integer */
+    const char *types, *results; /* of A and B, which may differ if several; of D */
+    uint8_t bytes;               /* N is a multiple of 8, for integer types of 16 */
     bool transposes, scales;
 } wgmma_row;
 
@@ -792,7 +792,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     uint32_t regs = registers_of(16u * t.n, o->types[0]);
     good &= fragment(lw, 0, regs, o->types[0], true, &t.d);
     if (!good) return;
-    t.c = t.d; /* noted as written only: scale-d may say that nothing is read */
+    t.c = t.d; /* watched as written only: scale-d may make C unused */
     t.sum = sim_sum_rule(&t, SIM_WGMMA);
     t.touched_count = t.d.regs + t.a.regs;
     t.touched = sim_list_begin(lw, t.touched_count);
@@ -819,10 +819,10 @@ void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
         wgmma_order(lw, &o);
 }
 
-/* --- registers that wgmma holds --------------------------------------------------------------- */
+/* --- registers that wgmma or tcgen05.ld may still use ----------------------------------------- */
 
-/* Gives every register that a mma_async adds into or reads A from, or that tcgen05.ld loads, a word among the warp's
- * watches, behind those of registers.c; tensor.c keeps its state there. `word_of`: by slot, the word + 1. */
+/* Gives every register that a wgmma adds to or reads A from, or that tcgen05.ld loads, a word of the warp's watches,
+ * after those of registers.c, where tensor.c keeps its state. word_of: by slot, the word's index + 1. */
 void sim_wgmma_watch(sim_lower *lw, uint32_t *word_of)
 {
     sim_kernel *k = lw->k;

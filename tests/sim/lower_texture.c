@@ -1,15 +1,15 @@
-/* lower_texture.c - the lowering of tex, tld4, txq, suld, sust, sured and suq by 64-bit objects. */
+/* lower_texture.c - lowering of tex, tld4, txq, suld, sust, sured and suq with 64-bit object handles. */
 #include "texture.h"
 #include "lower.h"
 
-/* The modifiers and types of an instruction. Their order is free but for the types among themselves. */
+/* The modifiers and types of an instruction. Only the order of the types among themselves matters. */
 typedef struct words {
     const char *text;
     sim_lower *lw;
-    uint32_t used; /* one bit for each word */
+    uint32_t used; /* a bit for each word that was read */
 } words;
 
-/* Takes a word if it is there. */
+/* Takes a word if it is present. */
 static bool word_is(words *p, const char *text) {
     size_t n = strlen(text);
     uint32_t bit = 1;
@@ -91,7 +91,7 @@ static bool object_operand(sim_lower *lw, uint32_t index, uint32_t list, const s
     return true;
 }
 
-/* Up to four elements. `least` are needed; one more than three must be there (a fourth is ignored). */
+/* One to four elements, not three: a fourth is ignored. `needed`: how many are used. */
 static bool elements(sim_lower *lw, uint32_t index, const sim_operand *o, uint32_t needed, uint32_t list,
                      uint32_t entry, const sim_type *types, int flags) {
     uint32_t count = o->kind == O_VECTOR ? o->count : 1;
@@ -137,7 +137,7 @@ static bool results(sim_lower *lw, const sim_operand *o, uint32_t count, sim_typ
     return true;
 }
 
-/* The offset and the depth behind the coordinates. */
+/* The offset and the depth-compare operand after the coordinates. */
 static bool offset_and_depth(sim_lower *lw, const sim_statement *s, uint32_t index, int g, uint32_t list,
                              uint32_t *x) {
     static const sim_type whole[4] = {T_S32, T_S32, T_S32, T_S32};
@@ -236,7 +236,7 @@ void sim_lower_tex(sim_lower *lw, const sim_statement *s) {
     i->q = predicate;
 }
 
-/* txq and suq (sub 1) */
+/* txq; s->form->sub 1: suq */
 void sim_lower_texture_query(sim_lower *lw, const sim_statement *s) {
     static const char *const names[] = {"width",         "height",
                                         "depth",         "channel_data_type",
@@ -280,7 +280,7 @@ static int clamp_word(words *p) {
     return k;
 }
 
-/* suld (sub 0) and sust (sub 1) */
+/* s->form->sub: 0 suld, 1 sust */
 void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
     static const char *const cached[] = {"ca", "cg", "cs", "cv"}, *const stored[] = {"wb", "cg", "cs", "wt"};
     words p = {s->words, lw, 0};

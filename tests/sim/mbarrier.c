@@ -1,8 +1,8 @@
 /* mbarrier.c - mbarrier objects in shared memory, and cp.async.mbarrier.arrive.
  *
- * The state is the object's 64 bits: expected and pending arrivals (20 bits each), the balance of bytes
- * (21 bits, two's complement), the phase's parity, and a mark. A record beside it remembers what the last
- * mbarrier instruction left there, so that plain stores over a living object are seen. */
+ * The state is in the object's 64 bits: expected and pending arrivals (20 bits each), the transaction count in bytes
+ * (21 bits, two's complement), the phase's parity, and a mark. A record beside it keeps the value that the last
+ * mbarrier instruction stored, so that ordinary stores to a live object are noticed. */
 #include "async.h"
 #include "race.h"
 
@@ -40,7 +40,7 @@ static record *find(const sim_block *b, uint32_t address) {
 
 bool sim_mbarrier_known(const sim_block *b, uint32_t address) { return find(b, address) != NULL; }
 
-/* What an mbarrier has in it is for mbarrier instructions alone; other bytes there serve another end. */
+/* Reports plain loads of an mbarrier that still holds its value; after other stores its bytes may be reused. */
 void sim_mbarrier_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *b,
                        uint32_t bytes) {
     if (!sim_option.async) return;
@@ -74,7 +74,7 @@ static record *remember(sim_block *b, uint32_t address) {
 
 static void forget(sim_block *b, record *r) { *r = b->mbarriers[--b->mbarrier_count]; }
 
-/* What the lanes of m know goes to the object, or what it knows to them: lanes of one object at a time. */
+/* The lanes of m release to their objects, or acquire from them: the lanes of one object together. */
 static void order(sim_warp *w, uint32_t m, uint64_t keys[SIM_LANES], bool acquire) {
     while (m && w->launch->races) {
         uint64_t key = keys[sim_lowest(m)];
@@ -99,7 +99,7 @@ typedef struct object {
     record *record;
     uint8_t *at;
     uint32_t address;
-    bool over; /* its phase has just ended */
+    bool over; /* its phase has just completed */
     state s;
 } object;
 
@@ -112,7 +112,7 @@ static void put(object *o) {
     sim_changed(o->block->launch);
 }
 
-/* Finds the object and checks that it lives; false after a fault or a report that ends the matter. */
+/* Finds the object and checks that it is initialised; false after a fault, or a report after which to skip it. */
 static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address, object *o) {
     uint64_t now;
     o->block = b;
@@ -138,7 +138,7 @@ static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
     return true;
 }
 
-/* The address of a lane's operand: which block, where in it.  NULL after a fault. */
+/* The block and shared address of a lane's operand. NULL after a fault. */
 static sim_block *place(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *address) {
     uint64_t a = (i->q ? sim_slot64(w, i->a)[lane] : sim_slot(w, i->a)[lane]) + (uint64_t)i->imm;
     if (!i->q) a = (uint32_t)a;
@@ -167,7 +167,7 @@ static sim_block *place(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *
     }
     uint64_t full = a;
     sim_block *b = sim_cluster_peer(w->block, &a);
-    bool lives = b && find(b, (uint32_t)a); /* the others have a finding of their own */
+    bool lives = b && find(b, (uint32_t)a); /* others get a finding of their own */
     *address = (uint32_t)a;
     return sim_reach(w, i, lane, full, SP_SHARED, 8, lives ? SIM_UPDATE : SIM_WRITE) ? b : NULL;
 }
@@ -248,16 +248,16 @@ static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
     return true;
 }
 
-/* The token of an arrival: the state before it, with the address of its mbarrier in place of the bytes. */
+/* The token of an arrival: the state before it, with the mbarrier's address in place of the transaction count. */
 static uint64_t token_of(uint64_t before, uint32_t address) {
     return (before & ~(UINT64_C(0x1fffff) << 40)) | (uint64_t)(address >> 3 & 0x1fffff) << 40;
 }
 
-/* op: MB_; b: count or bytes (when `width` says that there is one); c: bytes of arrive.expect_tx; d, e:
- * where the token goes (e: there is one); count: 1 with .noComplete */
+/* i->op: MB_; i->b: count or bytes (if i->width says that there is one); i->c: bytes of arrive.expect_tx; i->d, i->e:
+ * where the token goes (e: there is one); i->count: 1 with .noComplete */
 void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint64_t keys[SIM_LANES];
-    uint32_t ended = 0; /* lanes that ended a phase */
+    uint32_t ended = 0; /* lanes that completed a phase */
     bool arrives = i->op == MB_ARRIVE || i->op == MB_DROP;
     SIM_EACH_LANE(l, m) keys[l] = 0;
     SIM_EACH_LANE(l, m) {
@@ -344,7 +344,7 @@ static uint32_t given_parity(sim_warp *w, const sim_ins *i, uint32_t lane) {
     return parity & 1;
 }
 
-/* Lanes whose phase is over.  op: 1 with .parity */
+/* The lanes whose phase is complete. i->op: 1 with .parity */
 static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t result = 0;
     uint64_t keys[SIM_LANES];
@@ -362,7 +362,7 @@ static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
     return result;
 }
 
-/* A thread that polls sees its copies arrive after a few looks. */
+/* A thread polls: one of the pending copies arrives at every fourth poll. */
 static void poll(sim_cluster *c) {
     if (c->pending_count && !(++c->polls & 3)) sim_copy_some(c);
 }
@@ -374,9 +374,9 @@ void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_pred_write(w, i->d, done, m);
 }
 
-/* try_wait may be false at any time, and code that does not ask again is wrong: where the phase is not over,
- * a lane's first look is false. Lanes that ask again are parked, unless their time is up; those that ask at two
- * places in turn poll. */
+/* try_wait may return false at any time, and code that does not retry is wrong: so a lane's first try_wait in an
+ * incomplete phase returns false. Lanes that retry are parked, unless their time is up; lanes that alternate between
+ * two try_wait instructions poll. */
 void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t done = over(w, i, m), first = 0;
     bool polls = false;
@@ -395,8 +395,8 @@ void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_pred_write(w, i->d, done, m & ~w->gone);
 }
 
-/* The thread's copies so far arrive now, and with them their arrival at the barrier: .noinc (op) takes one
- * of the expected arrivals, the other form brings its own. */
+/* The thread's cp.async copies arrive now, and make an arrival at the barrier: with .noinc (i->op) one of the
+ * expected ones, otherwise one more. */
 void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint64_t keys[SIM_LANES];
     uint32_t ended = 0;
@@ -422,7 +422,7 @@ void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, ended) sim_race_phase(w->launch, keys[l]);
 }
 
-/* For deadlocks: what the barrier that a lane waits for still lacks. */
+/* For deadlock reports: what the barrier that a lane waits for still lacks. */
 void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, char *out, size_t size) {
     uint64_t a = (i->q ? sim_slot64(w, i->a)[lane] : sim_slot(w, i->a)[lane]) + (uint64_t)i->imm;
     if (!i->q) a = (uint32_t)a;

@@ -1,9 +1,8 @@
 /* memory.c - ld, st, atom, red, cp.async, cvta, isspacep.
  *
- * A request of a warp is turned into addresses, sorted by state space and by the region (allocation,
- * shared memory, the warp's local memory, parameters) they fall into, checked, counted and carried out,
- * one group of lanes at a time; the usual case is one group. Requests whose lanes lie side by side have
- * their own short way. */
+ * A warp's request is turned into addresses, which are grouped by state space and by the region (allocation,
+ * shared memory, the warp's local memory, parameters) that they lie in. Each group of lanes is checked, counted and
+ * carried out; usually there is only one. Requests of consecutive addresses take a fast path. */
 #include "sim.h"
 #include "arith.h"
 #include "async.h"
@@ -107,8 +106,8 @@ static bool aligned(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
     return false;
 }
 
-/* Local memory lies on the chip word by word, the lanes of a warp side by side. `at`: offset in the warp's
- * local memory, `each` bytes a lane. */
+/* Sectors of a local access. The chip interleaves local memory by words: a word of all lanes is contiguous. `at`:
+ * offset in the warp's local memory, where each lane has `each` bytes. */
 static uint32_t local_sectors(const uint64_t *at, uint32_t m, uint32_t bytes, uint32_t each)
 {
     uint32_t n = 0, done = 0;
@@ -139,7 +138,7 @@ static void shared_region(const sim_block *b, region *r)
     r->owner = b;
 }
 
-/* Bulk copies in flight, and writes that bulk copies may read: bulk.c looks at each lane. */
+/* Reports accesses to bulk copies in flight, and records writes that bulk copies may read (bulk.c). */
 static void tell_bulk(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
                     const sim_block *b, uint32_t bytes)
 {
@@ -156,7 +155,7 @@ static void tell_bulk(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     }
 }
 
-/* shared::cluster: block after block. */
+/* Carries out `act` for shared::cluster addresses, block by block. */
 static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, uint32_t bytes, action act)
 {
     bool allowed = i->space == SP_GENERIC || i->x & X_CLUSTER;
@@ -188,7 +187,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
-/* Strong accesses count as atomic ones: they are made to meet other threads'. */
+/* Records the access for order.c. A strong access counts as an atomic: it is meant to meet those of others. */
 static void note_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, uint32_t m, const uint64_t *at,
                        uint32_t bytes, action act)
 {
@@ -198,7 +197,7 @@ static void note_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, uint32_
     sim_touch(w, i, a, at, m, bytes, access);
 }
 
-/* Carries out `act` for the lanes of one space, region by region. */
+/* Carries out `act` for lanes in one state space, region by region. */
 static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, sim_space space, uint32_t bytes,
                      action act)
 {
@@ -231,7 +230,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
         act(w, i, m, at, &r);
         return;
     }
-    if (space == SP_LOCAL) { /* the warp's local memory: thread after thread */
+    if (space == SP_LOCAL) { /* the warp's local memory: one thread's after the other's */
         const sim_block *b = w->block;
         uint32_t each = w->kernel->local_bytes;
         r.host = each ? b->local + (size_t)w->index * SIM_LANES * each : NULL;
@@ -320,8 +319,8 @@ static uint32_t sectors(const uint64_t *at, uint32_t m, uint32_t bytes)
     return n;
 }
 
-/* Passes over the 32 banks: lanes go in groups whose requests make up 128 bytes; equal words are served
- * together. */
+/* Counts passes over the 32 banks: lanes are grouped so that their requests make up 128 bytes; lanes that access
+ * the same word share it. */
 static void count_banks(sim_counts *c, const uint64_t *at, uint32_t m, uint32_t bytes)
 {
     uint32_t lanes = bytes <= 4 ? 32 : bytes == 8 ? 16 : bytes == 16 ? 8 : 4, wavefronts = 0, ideal = 0;
@@ -375,7 +374,7 @@ static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t 
     }
 }
 
-/* Other threads may access the same bytes.  Flags: REC_WRITE, REC_ATOMIC, REC_ASYNC; the rest is in i->x. */
+/* Whether other threads may access this region. */
 static inline bool racing(const sim_warp *w, const region *r)
 {
     if (!w->launch->races || r->space > SP_SHARED) return false;
@@ -388,7 +387,7 @@ static uint32_t strength(const sim_ins *i)
     return (i->x & X_VOLATILE ? REC_STRONG : 0) | (i->x >> X_SCOPE_SHIFT & 3 ? REC_WIDE : 0);
 }
 
-/* Bytes of an asynchronous copy that nobody has waited for: true, and told. */
+/* Whether an asynchronous copy in flight covers the bytes; if so, that is reported. */
 static bool on_its_way(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
                        uint32_t bytes, bool write)
 {
@@ -401,7 +400,7 @@ static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64
     if (w->kernel->clocks && i->x & X_VOLATILE && racing(w, r)) sim_order_after(w, i, m, at, r->owner);
 }
 
-/* While a launch is suspected of spinning for ever: do these accesses change anything? */
+/* While a launch is suspected of spinning for ever: keeps the old bytes for compare(). */
 static bool hold(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
                  uint8_t held[SIM_LANES][32])
 {
@@ -547,10 +546,10 @@ void sim_ld(sim_warp *w, const sim_ins *i, uint32_t m)
 static void written(const region *r, uint64_t offset, uint64_t bytes)
 {
     if (!r->shadow) return;
-    if (bytes == 4 || bytes == 8 || bytes == 16) {            /* the usual: already set, nothing to write */
+    if (bytes == 4 || bytes == 8 || bytes == 16) {            /* usual sizes: often set already */
         if (sim_shadow_all(r->shadow, offset, bytes)) return;
     }
-    if (r->space == SP_LOCAL && (offset & 7) + bytes <= 8) {  /* nobody else's: no need to be atomic */
+    if (r->space == SP_LOCAL && (offset & 7) + bytes <= 8) {  /* local: no other worker writes it */
         r->shadow[offset >> 3] |= (uint8_t)(((1u << bytes) - 1) << (offset & 7));
         return;
     }
@@ -664,7 +663,7 @@ static u64 combine(const sim_ins *i, u64 old, u64 v, u64 compare, bool global)
     case A_OR:   return old | v;
     case A_XOR:  return old ^ v;
     case A_EXCH: return v;
-    default: return old == compare ? v : old; /* cas: the list holds what is compared, c the new value */
+    default: return old == compare ? v : old; /* cas: the list holds the comparand, i->c the new value */
     }
 }
 
@@ -759,7 +758,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     strong_after(w, i, m, at, r);
 }
 
-/* One element of a reduction that another room carries out: how->op and how->type say which. */
+/* One element of a reduction that another file carries out: how->op and how->type define it. */
 void sim_combine(const sim_ins *how, uint8_t *p, uint32_t size, uint64_t value, bool global)
 {
     const sim_ins *i = how;
@@ -779,7 +778,7 @@ void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
     request(w, i, m, at, (uint32_t)i->size * i->count, atomic);
 }
 
-/* --- cp.async: see cp_async.c ------------------------------------------------------------ */
+/* --- cp.async: see cp_async.c ----------------------------------------------------------------- */
 
 static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
@@ -797,7 +796,7 @@ static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
         if (i->op == 1 && sim_slot(w, i->c)[l] < n) n = sim_slot(w, i->c)[l];
         if (i->op == 2 && sim_pred(w, i->c) >> l & 1) n = 0;
         uint64_t from = at[l] - r->base;
-        uint32_t unwritten = 0;                               /* they stay so: told where they are used */
+        uint32_t unwritten = 0;                               /* a bit for each byte */
         if (r->shadow && sim_option.uninitialised && !sim_shadow_all(r->shadow, from, n))
             for (uint32_t k = 0; k < n; k++)
                 unwritten |= (uint32_t)!(r->shadow[(from + k) >> 3] >> ((from + k) & 7) & 1) << k;
@@ -830,7 +829,7 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
     }
     SIM_EACH_LANE(l, empty)
     sim_async_issue(w, i, l, (uint32_t)(to[l] - b->shared_lo), NULL, 0, 0,
-                    0); /* the source may be anywhere */
+                    0); /* the source address may be invalid */
     if (part && !aligned(w, i, part, at, i->size)) return;
     SIM_EACH_LANE(l, part) /* no more than src-size is read */
     if (!w->fault) request(w, i, 1u << l, at, sim_slot(w, i->c)[l], copy_in);
@@ -838,11 +837,11 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
     if (m && !w->fault) request(w, i, m, at, i->size, copy_in);
 }
 
-/* --- one thread's access, for the instructions that are not here ------------------------------ */
+/* --- accesses of one thread, for instructions in other files ---------------------------------- */
 
-/* Where the bytes at `address` lie on the host, bounds, first writes and findings looked after as for ld
- * and st; NULL after a fault.  `bytes` of a generic address lie in one space.  Alignment is the caller's
- * to check, by the rule of its instruction. */
+/* The host address of the bytes at `address`, checked like ld and st: bounds, unwritten bytes, races. NULL after a
+ * fault. `bytes` of a generic address lie in one state space. The caller checks alignment, by its instruction's
+ * rule. */
 uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_space space,
                    uint32_t bytes, sim_access access)
 {
@@ -859,7 +858,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     }
     if (r.space == SP_SHARED) {
         uint64_t own = address;
-        const sim_block *peer = sim_cluster_peer(b, &own);    /* which forms may is their lowering's to say */
+        const sim_block *peer = sim_cluster_peer(b, &own);    /* the lowering checks which forms may address peers */
         if (peer && peer->ended) { ended_block(w, i, lane, peer); return NULL; }
         if (peer) { b = peer; address = own; }
         shared_region(b, &r);
@@ -907,7 +906,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     return r.host + (address - r.base);
 }
 
-/* The same for texels of textures and surfaces, whose place texture.c has found. */
+/* The same for texels of textures and surfaces, at an offset that texture.c has computed. */
 uint8_t *sim_reach_texel(sim_warp *w, const sim_ins *i, uint32_t lane, sim_allocation *a, uint64_t offset,
                          uint32_t bytes, sim_access access, bool *unwritten)
 {
@@ -922,7 +921,7 @@ uint8_t *sim_reach_texel(sim_warp *w, const sim_ins *i, uint32_t lane, sim_alloc
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, offset, bytes))
         *unwritten = true;
-    /* Without surface stores, or a surface object of it, nothing in the launch can write an array. */
+    /* An array can be written in the launch only by surface stores, and only through a surface object of it. */
     if (racing(w, &r) && (a->kind != MEM_ARRAY || (w->kernel->surface_stores && a->surfaced)))
         sim_race_access(w, i, 1u << lane, at, NULL, a, bytes,
                         access == SIM_READ    ? 0
@@ -933,7 +932,7 @@ uint8_t *sim_reach_texel(sim_warp *w, const sim_ins *i, uint32_t lane, sim_alloc
     return r.host + offset;
 }
 
-/* applypriority and discard (op 1), of a line of the cache. What is discarded holds nothing afterwards. */
+/* applypriority, or with i->op 1 discard, of a cache line. Discarded bytes become unwritten. */
 void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     enum { LINE = 128 };
@@ -943,7 +942,7 @@ void sim_cache_line(sim_warp *w, const sim_ins *i, uint32_t m)
         if (!i->op) continue;
         sim_allocation *a = sim_memory_find(at);
         if (!a || a->size < LINE || at - a->base > a->size - LINE) {
-            (void)sim_reach(w, i, l, at, (sim_space)i->space, LINE, SIM_WRITE); /* words the finding */
+            (void)sim_reach(w, i, l, at, (sim_space)i->space, LINE, SIM_WRITE); /* reports the finding */
             return;
         }
         if (a->shadow) sim_shadow_clear(a->shadow, at - a->base, LINE);
@@ -985,9 +984,9 @@ void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t m)
     sim_pred_write(w, i->d, r, m);
 }
 
-/* --- a warp's access, for matrices ------------------------------------------------------------ */
+/* --- accesses of a warp, for matrix instructions ---------------------------------------------- */
 
-/* Do each eight rows of 16 bytes fill the banks?  The usual case, for the count. */
+/* Whether each eight rows of 16 bytes fill all banks: the usual case of ldmatrix, counted without conflicts. */
 static bool rows_fill_banks(const uint64_t *at)
 {
     uint32_t good = 0;

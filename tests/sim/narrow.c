@@ -1,16 +1,16 @@
-/* narrow.c - conversions with formats of eight bits and fewer and with stochastic rounding; min and max of
+/* narrow.c - conversions with formats of at most 8 bits and with stochastic rounding; min and max of
  * three; redux of floats.
  *
- * Stochastic rounding adds random bits below the last place: an f16 takes 13 and a bf16 16, from the half of
- * rbits that is its own half of the result; of four results the upper two share the upper 16 bits and the
- * lower two the lower ones. Exact values stay; which neighbour another one goes to is this driver's. */
+ * Stochastic rounding adds random bits below the last place: 13 for f16 and 16 for bf16, for each half of the
+ * result from the same half of rbits; of four results the upper two share the upper 16 bits and the lower two the
+ * lower ones. Exact values do not change; which of its neighbours another value becomes is this driver's choice. */
 #include "sim.h"
 #include "lower.h"
 #include "arith.h"
 
 static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
 
-/* Instructions of single architectures and families: `list` has their names between spaces. */
+/* Refuses targets that are not in `list`, names of architectures and families between spaces. */
 static void gate_family(sim_lower *lw, const char *what, uint32_t version, const char *list)
 {
     char name[16];
@@ -25,7 +25,7 @@ static const char narrow_targets[] = " 100a 100f 103a 103f 110a 110f 120a 120f 1
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* mantissa, least and greatest exponent, infinity, NaN, greatest finite, bits; ~0: has none */
+/* mantissa bits, least and greatest exponent, infinity, NaN, greatest finite value, bits; ~0: does not exist */
 static const small_format f_e2m1 = { 1, 0, 2, ~0u, ~0u, 0x7, 4 };
 static const small_format f_e2m3 = { 3, 0, 2, ~0u, ~0u, 0x1f, 6 };
 static const small_format f_e3m2 = { 2, -2, 4, ~0u, ~0u, 0x1f, 6 };
@@ -65,7 +65,7 @@ static uint32_t pack(double v, const small_format *f, bool relu, bool satfinite)
     return pack_small(v, f, R_RN, satfinite);
 }
 
-/* The exponent alone, of the magnitude; 0xff is NaN, and what overflows is unless it is kept finite. */
+/* The exponent of the magnitude. 0xff is NaN, and what overflows, unless satfinite. */
 static uint32_t to_ue8m0(uint32_t x, bool up, bool satfinite)
 {
     uint32_t a = x & 0x7fffffff, e = a >> 23;
@@ -76,7 +76,7 @@ static uint32_t to_ue8m0(uint32_t x, bool up, bool satfinite)
 
 static uint32_t from_ue8m0(uint32_t e) { return e == 0xff ? 0x7fff : e ? e << 7 : 0x40; }
 
-static uint32_t read_pair(const sim_ins *i, uint32_t v) /* two small ones to f16x2 or bf16x2 */
+static uint32_t read_pair(const sim_ins *i, uint32_t v) /* two narrow values to f16x2 or bf16x2 */
 {
     const small_format *f = format_of((sim_type)i->op);
     uint32_t bits = f->bits <= 4 ? 4 : 8, out[2];
@@ -92,7 +92,7 @@ static uint32_t read_pair(const sim_ins *i, uint32_t v) /* two small ones to f16
     return pair16(out[0], out[1]);
 }
 
-/* op: from; type: to; list: the sources, the one for the upper bits first; c: random bits */
+/* i->op: from; i->type: to; i->list: the sources, that for the upper bits first; i->c: random bits */
 static void sim_narrow(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const uint32_t *list = w->kernel->lists + i->list, *random = sim_slot(w, i->c);
@@ -178,7 +178,7 @@ static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_
     return true;
 }
 
-/* cvt of the types above, or with .rs; false: another room's */
+/* cvt between the types above, or with .rs; false: not one of these */
 bool sim_lower_narrow_cvt(sim_lower *lw, const sim_statement *s)
 {
     if (s->type_count != 2) return false;

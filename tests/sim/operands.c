@@ -1,12 +1,13 @@
-/* operands.c - shared memory that wgmma and tcgen05 read: fenced before, left alone until it is waited for.
+/* operands.c - shared memory that wgmma and tcgen05 read asynchronously: must be fenced before and not overwritten
+ * until the operation has been waited for.
  *
- * For each group of a warpgroup's operations there is a bitmap of the 16-byte chunks that it reads. Who
- * writes one has to have waited for the group, or to be ordered after a warp that has; wgmma is one operation
- * of four warps, so that any of them will do. A chunk that was written in this way is struck off, and the
- * groups of long ago are forgotten.
+ * For each group of a warpgroup's operations there is a bitmap of the 16-byte chunks that it reads. A thread that
+ * writes such a chunk must have waited for the group, or be ordered after a warp that has; wgmma is one operation
+ * of four warps, so any of the four will do. A chunk that was written correctly is cleared, and old groups are
+ * dropped.
  *
- * Of tcgen05 a group is what one thread issues up to a commit. Who writes has to have learnt that the group's
- * last operation is complete. */
+ * For tcgen05 a group is what one thread issues up to a commit. A thread that writes such a chunk must know that
+ * the group's last operation is complete. */
 #include "async.h"
 #include "tensor_memory.h"
 
@@ -14,11 +15,11 @@ enum { MOST_GROUPS = 16 };             /* of a warpgroup */
 
 typedef struct sim_operand_reads {
     struct sim_operand_reads *next;
-    uint32_t warpgroup, group;         /* tcgen05: the thread, operations before the group */
+    uint32_t warpgroup, group;         /* tcgen05: the thread; its operations before the group */
     bool tensor;
-    uint64_t issuer;                   /* tcgen05: the block of that thread; */
-    uint32_t last;                     /* the last operation of the group */
-    uint32_t waited, era[4];           /* warps that have waited for it, and when */
+    uint64_t issuer;                   /* tcgen05: the block of that thread, */
+    uint32_t last;                     /* and the group's last operation */
+    uint32_t waited, era[4];           /* warps that have waited for the group; their eras */
     uint32_t chunks[];
 } reads;
 
@@ -45,7 +46,7 @@ static reads *new_reads(sim_block *b, uint32_t warpgroup, uint32_t group, uint64
     return b->operands = x;
 }
 
-/* An operation that w issues reads the chunk at this offset of the block's shared memory. */
+/* The warp issues a wgmma that reads the chunk at this offset of the block's shared memory. */
 void sim_operand_read(sim_warp *w, const sim_ins *i, uint64_t offset)
 {
     sim_block *b = w->block;
@@ -74,7 +75,7 @@ void sim_operand_read_by(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block
     x->chunks[offset >> 9] |= 1u << (offset >> 4 & 31);
 }
 
-/* w has waited. */
+/* The warp has executed wgmma.wait_group. */
 void sim_operands_done(sim_warp *w)
 {
     uint32_t n = w->index & 3;

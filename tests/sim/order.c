@@ -1,10 +1,10 @@
 /* order.c - races between streams, and between the host's calls and streams.
  *
- * Each allocation remembers the pieces of work that touched it, with their ranges, while something may
- * still be unordered with them. A later toucher whose clock does not cover an earlier one races with it,
+ * Each allocation remembers the pieces of work that touched it, with their ranges, while other work may
+ * be unordered with them. A later access whose clock does not cover an earlier one races with it
  * if one of the two writes and their bytes overlap; atomics do not race with atomics. The ranges of copies
- * are known; kernels note what they touch of each allocation, as a span and as a map of 16,384 granules (of
- * four bytes up to 64 KiB, larger in larger ones), and only while several streams have work. */
+ * are known. Kernels record what they touch of each allocation, as a range and as a map of 16,384 granules (of
+ * four bytes up to 64 KiB, larger in larger allocations), and only while several streams have work. */
 #include "driver.h"
 #include "dependents.h"
 
@@ -13,19 +13,19 @@ enum { GRANULES = 16384, MAP_WORDS = GRANULES / 64 };
 typedef struct use {
     uint64_t seq, lo, hi;
     size_t pitch, width;               /* rows: `width` bytes, `pitch` apart; 0: all of [lo, hi) */
-    uint64_t *map;                     /* not NULL: only these granules of it */
+    uint64_t *map;                     /* not NULL: only these granules of [lo, hi) */
     uint32_t id;
-    uint8_t access, shift; bool synchronous;  /* shift: of a granule of the map */
+    uint8_t access, shift; bool synchronous;  /* shift: log2 of a granule's bytes */
     char label[160];
 } use;
 typedef struct sim_uses {
     uint32_t count, capacity, told;
-    uint64_t cleared, last[4];         /* the findings that were kept then; the pair told last */
+    uint64_t cleared, last[4];         /* cleared: sim_cleared of `told`; last: the pair reported last */
     use list[];
 } sim_uses;
 enum { MOST_USES = 256, MOST_TOLD = 4 };
 
-uint64_t sim_order_writes;             /* grows with each piece of work that wrote */
+uint64_t sim_order_writes;             /* incremented by each piece of work that writes */
 
 /* --- overlap ---------------------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ static bool rows_meet(const use *rows, uint64_t lo, uint64_t hi)
     return false;
 }
 
-/* A size of 0: an object of the device heap that is being freed. */
+/* log2 of a granule's bytes. Size 0: an object of the device heap that is being freed. */
 static uint32_t shift_of(uint64_t size)
 {
     uint32_t shift = 2;
@@ -49,7 +49,7 @@ static uint32_t shift_of(uint64_t size)
     return shift;
 }
 
-/* One of the granules meets the other's bytes. */
+/* Whether one of the granules overlaps the other's bytes. */
 static bool map_meets(const sim_allocation *a, const use *mapped, const use *other)
 {
     uint32_t shift = mapped->shift;
@@ -76,9 +76,9 @@ static bool overlap(const sim_allocation *in, const use *a, const use *b)
     return false;
 }
 
-/* --- remembering ------------------------------------------------------------------------------ */
+/* --- the record of accesses ------------------------------------------------------------------- */
 
-/* Another stream has work that is not ordered before this. */
+/* Whether another stream has work that is not ordered before this. */
 static bool others(const sim_work *w)
 {
     const sim_stream *s = w->stream;
@@ -91,7 +91,7 @@ static bool others(const sim_work *w)
     return several && sim_running_early;
 }
 
-/* What nothing can race with any more: the host has waited for it, and this work, the only one left, too. */
+/* Forgets accesses that the host and this work, the only one queued, are ordered after: nothing can race with them. */
 static void forget(sim_uses *u, const sim_work *w)
 {
     uint32_t n = 0;
@@ -104,11 +104,11 @@ static void forget(sim_uses *u, const sim_work *w)
     u->count = n;
 }
 
-/* Takes the entry's map over. */
+/* Records an access; owns its map from then on. */
 static void remember(sim_allocation *a, const use *entry)
 {
     sim_uses *u = a->uses;
-    for (uint32_t k = 0; u && k < u->count; k++) {            /* the same bytes again: the later one counts */
+    for (uint32_t k = 0; u && k < u->count; k++) {            /* same bytes again: the later one replaces it */
         use *old = &u->list[k];
         if (old->id != entry->id || old->access != entry->access || old->lo != entry->lo
             || old->hi != entry->hi || old->pitch != entry->pitch || old->width != entry->width
@@ -159,7 +159,7 @@ static void tell(const sim_allocation *a, const use *now, const use *before)
 static bool conflict(sim_access a, sim_access b)
 { return a == SIM_WRITE || b == SIM_WRITE || (a == SIM_UPDATE) != (b == SIM_UPDATE); }
 
-/* Takes the map over. */
+/* Compares an access with those recorded, then records it; owns its map from then on. */
 static void order(const sim_work *w, sim_allocation *a, use now)
 {
     if (a->uses) forget(a->uses, w);

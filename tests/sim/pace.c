@@ -1,10 +1,10 @@
-/* pace.c - how workers share the machine, and when a launch has run for too long.
+/* pace.c - workers that poll give up their core; the watchdog; progress of long launches.
  *
- * A worker whose blocks all poll has nothing to do until another worker's block writes: it gives its core
- * away, for longer the longer that lasts, for there may be more workers than cores. The watchdog counts the
- * time that a worker has had (on a core, or asleep because its blocks polled) for the launch, and fires when
- * all workers are over the limit: a loaded machine makes a launch slow, not late. Each worker looks at the
- * clock after so much work (SIM_WATCHED_WORK), whether one block did it or a thousand. */
+ * A worker whose blocks all poll waits for a write by another worker's block, and there may be more workers than
+ * cores: it yields its core, then sleeps, for longer the longer it has polled. The watchdog counts the time that
+ * each worker spent on the launch (on a core, or asleep because its blocks polled) and fires when all workers are
+ * over the limit: on a loaded machine a launch is slow, but does not time out. Each worker reads the clock after a
+ * fixed amount of work (SIM_WATCHED_WORK), done by one block or by many. */
 #include "pace.h"
 #include <sched.h>
 #include <time.h>
@@ -42,8 +42,8 @@ void sim_pace_end(sim_worker *w, sim_launch *l)
     if (w->index == 0 && l->told_ns) fputc('\n', stderr);
 }
 
-/* The first worker tells, once a second, how far a launch is that takes more than two. On a terminal, or where
- * PTXSIM_PROGRESS is 1, and then from the beginning. */
+/* Worker 0 prints once a second how far the launch is: after two seconds and on a terminal, or, with
+ * PTXSIM_PROGRESS=1, from the beginning and wherever stderr goes. */
 void sim_pace_progress(sim_worker *w, sim_launch *l)
 {
     const char *wish = getenv("PTXSIM_PROGRESS");

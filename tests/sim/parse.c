@@ -1,7 +1,7 @@
-/* parse.c - from text to statements: lexer, directives, declarations, operands.
+/* parse.c - turns text into statements: lexer, directives, declarations, operands.
  *
- * A syntax error ends the parse (sim_fatal), as in ptxas; everything else is noted (sim_error) and
- * parsing goes on. Instructions are matched with their form as soon as they are read (isa.c); their
+ * A syntax error ends the parse (sim_fatal), as in ptxas; after any other error (sim_error) parsing
+ * continues. Instructions are matched with their form as soon as they are read (isa.c); their
  * operands are checked by lower.c. A new directive: parse_module_item or parse_body_item. A new special
  * register: the table `specials`. */
 #include "sim.h"
@@ -14,8 +14,8 @@ typedef struct parser {
     uint32_t line;
     sim_function *function;
     uint32_t depth;
-    uint8_t linkage;                   /* of the item of the module that is parsed */
-    uint64_t dimensions[8];            /* of the array that is declared, */
+    uint8_t linkage;                   /* of the module item being parsed */
+    uint64_t dimensions[8];            /* of the array being declared */
     uint32_t dimension_count;
     sim_symbol **scope;
     uint32_t scope_count, scope_capacity; /* symbols of open scopes, in order of entry */
@@ -110,7 +110,7 @@ static bool at_number(parser *s)
     return is_digit(*s->p) || (*s->p == '.' && is_digit(s->p[1]));
 }
 
-/* A name follows that is no constant. */
+/* Whether a name follows that is not a constant. */
 static bool at_symbol(parser *s)
 {
     skip(s);
@@ -152,7 +152,7 @@ static const char *name(parser *s)
     return copy(s, at, (size_t)(s->p - at));
 }
 
-/* The next token is the directive `.word` (the whole word): take it. */
+/* Whether the next token is the directive `.word` (the whole word); if so, takes it. */
 static bool directive(parser *s, const char *word)
 {
     skip(s);
@@ -164,7 +164,7 @@ static bool directive(parser *s, const char *word)
     return true;
 }
 
-/* A directive that came later than the module says. */
+/* Refuses a directive that needs a later version or target. */
 static void since(parser *s, const char *what, uint32_t version, uint32_t target)
 {
     if (s->m->target < target)
@@ -174,7 +174,7 @@ static void since(parser *s, const char *what, uint32_t version, uint32_t target
                   version % 10);
 }
 
-/* Takes a type directive; T_NONE when the next token is none. */
+/* Takes a type directive; T_NONE if the next token is something else. */
 static sim_type type_directive(parser *s)
 {
     skip(s);
@@ -261,7 +261,7 @@ static number read_number(parser *s)
     if (overflow) sim_error(s->m, s->line, "Constant overflow");
     if (*p == 'U') { n.is_unsigned = true; p++; }
     s->p = p;
-    if (is_name(*p) && *p != '%') {                           /* 1x: the name would start with a digit */
+    if (is_name(*p) && *p != '%') {                           /* 1x: a name must not start with a digit */
         s->p = first;
         sim_fatal(s->m, s->line, "Parsing error near '%.*s': syntax error",
                   (int)(p - first > 30 ? 30 : p - first), first);
@@ -269,9 +269,9 @@ static number read_number(parser *s)
     return n;
 }
 
-/* Constant expressions: C's operators and precedence. An integer is a u64 where a `U` or its size says so,
- * otherwise an s64; an operator with a u64 operand is unsigned, and `~` and `%` are so always; a comparison gives
- * an s64, a shift has its left operand's type and counts modulo 64.
+/* Constant expressions: C's operators and precedence. An integer is a u64 if its `U` or its size says so, else an
+ * s64. An operator with a u64 operand is unsigned; `~` and `%` are always unsigned. A comparison gives an s64; a
+ * shift has its left operand's type and takes the count modulo 64.
  * Decimal floating-point numbers are added, subtracted, multiplied, divided and compared as f64. */
 typedef struct constant { uint64_t bits; bool is_unsigned, is_real; double real; } constant;
 
@@ -435,7 +435,7 @@ static sim_symbol *find_exact(sim_module *m, const char *text, size_t n, bool ra
     return NULL;
 }
 
-/* A name, or a register of a declared range: *index is then the number behind the prefix. */
+/* Finds a name, or a register of a declared range: then *index is the number after the prefix. */
 static sim_symbol *find(sim_module *m, const char *text, uint32_t *index)
 {
     size_t n = strlen(text), k = n;
@@ -450,7 +450,7 @@ static sim_symbol *find(sim_module *m, const char *text, uint32_t *index)
     return r;
 }
 
-/* Twice the buckets; the symbols of open scopes go in again in their order, the newest is found first. */
+/* Doubles the buckets. Symbols of open scopes are inserted in their old order, so that the newest is found first. */
 static void grow_table(parser *s)
 {
     sim_module *m = s->m;
@@ -513,7 +513,7 @@ static void open_scope(parser *s)
     if (++s->depth > 256) sim_fatal(s->m, s->line, "Scopes nested too deeply");
 }
 
-/* Labels that were used but not defined here may be defined further out. */
+/* Labels that were used but not defined in this scope may be defined in an outer one. */
 static void close_scope(parser *s)
 {
     sim_symbol *pending = NULL;
@@ -570,7 +570,7 @@ static bool known_special(parser *s, const char *full, sim_operand *o)
     return false;
 }
 
-/* %tid and its like are vectors of x, y, z, 0. */
+/* %tid and the like: vectors of x, y, z, 0. */
 static bool special_operand(parser *s, const char *text, sim_operand *o)
 {
     if (text[0] != '%') return false;
@@ -640,7 +640,7 @@ static void parse_identifier(parser *s, sim_operand *o)
     if (!strcmp(text, "_")) { o->kind = O_SINK; return; }
     sim_symbol *y = find(s->m, text, &index);
     if (!y && special_operand(s, text, o)) return;
-    if (!y) { /* a label further down, or unknown: the scope's end tells */
+    if (!y) { /* a label defined later, or an unknown name: decided at the scope's end */
         y = new_symbol(s, SYM_LABEL, text);
         y->index = UINT32_MAX;
         y->line = line;
@@ -671,7 +671,7 @@ static void parse_identifier(parser *s, sim_operand *o)
     o->type = y->type;
 }
 
-/* sym+3 and reg+3 add bytes to an address, a number to a value; sym[3], sym[reg] and sym[reg+3] count elements. */
+/* sym+3 and reg+3: bytes for an address, a number for a value. sym[3], sym[reg] and sym[reg+3] count elements. */
 static void parse_offset(parser *s, sim_operand *o)
 {
     uint32_t line = s->line;
@@ -718,7 +718,7 @@ static void parse_address(parser *s, sim_operand *o, int nesting)
     expect(s, ']');
 }
 
-/* 0f3f800000, 0d3ff0000000000000: no part of an expression. */
+/* 0f3f800000, 0d3ff0000000000000: not allowed inside an expression. */
 static bool read_bits(parser *s, sim_operand *o)
 {
     if (*s->p != '0' || !s->p[1] || !strchr("fFdD", s->p[1])) return false;
@@ -786,7 +786,7 @@ static sim_statement *new_statement(parser *s)
     return &f->body[f->statement_count++];
 }
 
-/* Operands of video instructions: a minus before a register, a selector of bytes or halves behind it. */
+/* Operands of video instructions: a minus before a register, a selector of bytes or halves after it. */
 static void parse_video_operand(parser *s, sim_operand *o)
 {
     const char *at = s->p;
@@ -829,7 +829,7 @@ static void parse_instruction(parser *s)
     if (peek(s, ':')) syntax(s);
     char shown[200];
     int unknown = 0;
-    bool matrix = sim_lower_is_matrix(st.opcode);             /* their rows read the words themselves */
+    bool matrix = sim_lower_is_matrix(st.opcode);             /* their rows check the modifiers themselves */
     char unknown_name[48] = "";
     size_t shown_length = (size_t)snprintf(shown, sizeof shown, "%s", st.opcode);
     while (*s->p == '.') {
@@ -936,7 +936,7 @@ static uint32_t vector_directive(parser *s)
     return 0;
 }
 
-/* Of a register. */
+/* A name that may name a register. */
 static const char *register_name(parser *s)
 {
     const char *text = name(s);
@@ -946,7 +946,7 @@ static const char *register_name(parser *s)
     return text;
 }
 
-/* May a register or a variable have this type? */
+/* Refuses types that registers or variables must not have. */
 static void check_declared(parser *s, sim_type t, sim_space space, uint32_t vector, const char *name)
 {
     sim_module *m = s->m;
@@ -964,7 +964,7 @@ static void check_declared(parser *s, sim_type t, sim_space space, uint32_t vect
         sim_error(m, s->line, "Variable '%s' cannot be allocated in .param state space", name);
 }
 
-/* Gives y its registers: all of a range, all elements of a vector. */
+/* Allocates the registers of y: all of a range, all elements of a vector. */
 static void add_registers(parser *s, sim_symbol *y)
 {
     sim_function *f = s->function;
@@ -983,7 +983,7 @@ static void add_registers(parser *s, sim_symbol *y)
     f->register_count = need;
 }
 
-/* %r1 beside %r<4>. */
+/* Refuses a register that a range also declares: %r1 and %r<4>. */
 static void check_range(parser *s, const sim_symbol *y)
 {
     char text[80];
@@ -1010,7 +1010,7 @@ static uint64_t dimensions(parser *s, bool *array, bool *open)
         s->dimensions[s->dimension_count++] = 1;
         if (accept(s, ']')) { *open = true; continue; }
         skip(s);
-        if (!is_digit(*s->p)) syntax(s);                       /* a number, no expression */
+        if (!is_digit(*s->p)) syntax(s);                       /* a number, not an expression */
         uint32_t line = s->line;
         number literal = read_number(s);
         int64_t n = literal.is_float ? 0 : (int64_t)literal.bits;
@@ -1049,7 +1049,7 @@ static void parse_registers(parser *s)
     } while (accept(s, ','));
 }
 
-/* The symbol that an initial value names: a variable with an address, or a function, known by now. */
+/* Checks the symbol in an initial value: a known variable with an address, or a function. */
 static void check_reloc(parser *s, const sim_symbol *y, const sim_reloc *r, bool part)
 {
     uint32_t index;
@@ -1097,7 +1097,7 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes,
     y->relocs = r;
 }
 
-/* Floating-point values stand in .f32 and .f64, and as their bits in untyped variables. */
+/* Floating-point values may initialise .f32 and .f64, and, as their bits, untyped variables. */
 static uint64_t float_initial(parser *s, const sim_symbol *y, uint32_t line, number n)
 {
     double d;
@@ -1116,7 +1116,7 @@ static uint64_t float_initial(parser *s, const sim_symbol *y, uint32_t line, num
     return 0;
 }
 
-/* Braces stand around the elements of every dimension, and of every vector, which has all of them. */
+/* Braces enclose the elements of every dimension, and of every vector, which must be complete. */
 static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nesting)
 {
     uint32_t bytes = sim_types[y->type].bytes;
@@ -1125,7 +1125,7 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
     if (y->is_array || y->vector ? !nesting && !peek(s, '{') : peek(s, '{'))
         sim_fatal(s->m, s->line, "Initial value type mismatch");
     if (accept(s, '{')) {
-        uint64_t row = y->size, start = *at;                  /* the bytes that these braces are for */
+        uint64_t row = y->size, start = *at;                  /* the bytes that these braces initialise */
         for (int d = 0; d < nesting; d++)
             row = (uint32_t)d < s->dimension_count ? row / s->dimensions[d] : row;
         if (!accept(s, '}')) {
@@ -1305,7 +1305,7 @@ static void gate(parser *s, const char *what, uint32_t version, uint32_t target)
                   version % 10);
 }
 
-/* The rest of a string, and its end; it may go over lines. */
+/* Skips the rest of a string; it may span lines. */
 static void skip_string(parser *s)
 {
     uint32_t begin = s->line;
@@ -1337,7 +1337,7 @@ static void define_label(parser *s, const char *text, uint32_t line)
 {
     sim_symbol *y = find_exact(s->m, text, strlen(text), false);
     if (y && y->depth == s->depth && y->kind == SYM_LABEL && y->index == UINT32_MAX) {
-        y->index = s->function->statement_count;              /* used before */
+        y->index = s->function->statement_count;              /* used before it is defined */
         s->function->label_waits = true;
         return;
     }
@@ -1404,7 +1404,7 @@ static bool parse_label_or_instruction(parser *s)
     return true;
 }
 
-/* .loc file line column, then perhaps the function that was inlined there. */
+/* .loc file line column, optionally followed by the inlined function. */
 static void parse_loc(parser *s)
 {
     for (int n = 0; n < 3; n++) {
@@ -1415,7 +1415,7 @@ static void parse_loc(parser *s)
     if (*s->p == ',') skip_line(s);
 }
 
-/* .file number "name", perhaps its time and size. */
+/* .file number "name", optionally its time and size. */
 static void parse_file(parser *s)
 {
     (void)plain_number(s);
@@ -1457,7 +1457,7 @@ static uint32_t parse_triple(parser *s, uint32_t v[3], const char *positive)
     return n;
 }
 
-/* What stands behind an entry's parameters, and behind a function's. */
+/* The directives after the parameters of an entry or a function. */
 static void parse_tuning(parser *s, sim_function *f)
 {
     sim_module *m = s->m;
@@ -1507,7 +1507,7 @@ static void parse_conventions(parser *s, sim_function *f)
     }
 }
 
-/* What parameters and results may be: of an entry, a function, a prototype. */
+/* Refuses parameters and results that an entry, a function or a prototype must not have. */
 static void check_formals(parser *s, const sim_function *f)
 {
     sim_module *m = s->m;
@@ -1524,7 +1524,7 @@ static void check_formals(parser *s, const sim_function *f)
             sim_error(m, line, "Multiple return parameters require .register state space ('%s')", y->name);
 }
 
-/* Are two declarations of one function alike? */
+/* Refuses two declarations of one function that differ. */
 static void compare_declarations(parser *s, const sim_function *old, const sim_function *f)
 {
     sim_module *m = s->m;
@@ -1576,7 +1576,7 @@ static void parse_function(parser *s, bool entry)
     s->function = NULL;
     y->function = f;
     if (old && old->kind == SYM_FUNC && old->depth == s->depth) {
-        if (f->has_body || !old->function->has_body) { /* the definition takes the place of the declaration */
+        if (f->has_body || !old->function->has_body) { /* a definition replaces the declaration */
             sim_function *d = old->function;
             if (!d->has_body && f->has_body) { sim_function *next = d->next; *d = *f; d->next = next; f = d; }
         }
@@ -1676,7 +1676,7 @@ static void parse_header(parser *s)
     m->shared_base = 0;
 }
 
-/* A number, a label or a section in a debugging section, with another one added or taken away. */
+/* In a debugging section: a number, a label or a section, plus or minus another one. */
 static void parse_debug_value(parser *s)
 {
     for (;;) {
@@ -1691,7 +1691,7 @@ static void parse_debug_value(parser *s)
     }
 }
 
-/* .section .name { label: .b8 1, 2 .b64 label+4 ... }: read, and of no use here. */
+/* .section .name { label: .b8 1, 2 .b64 label+4 ... }: read and ignored. */
 static void parse_section(parser *s)
 {
     expect(s, '.');

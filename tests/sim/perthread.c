@@ -1,5 +1,5 @@
-/* perthread.c - the functions of programs whose default stream is the thread's own (their names end in _ptsz
- * or _ptds): the same ones, with the stream 2 in place of 0. */
+/* perthread.c - entry points for programs with per-thread default streams (names in _ptsz or _ptds): they call the
+ * others with stream 2 in place of 0. */
 #include "driver.h"
 
 #define COUNT(name) do { int failed_ = sim_count(E_##name); if (failed_) return failed_; } while (0)
@@ -99,7 +99,7 @@ SIM_API cuLaunchCooperativeKernel_ptsz(void *f, unsigned gx, unsigned gy, unsign
     return cuLaunchCooperativeKernel(f, gx, gy, gz, bx, by, bz, shared, own(s), params);
 }
 
-/* The copies that the host waits for. */
+/* The synchronous copies. */
 SIM_API cuMemcpyHtoD_v2_ptds(uint64_t a, const void *b, size_t n)
 {
     COUNT(cuMemcpyHtoD_v2_ptds);

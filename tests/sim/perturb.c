@@ -1,16 +1,16 @@
-/* perturb.c - approximate instructions that use their whole documented error bound.
+/* perturb.c - moves results of approximate instructions within their documented error bounds.
  *
- * Without it they are computed in double and rounded, better than any chip: a kernel that relies on that
+ * Otherwise they are computed in double and rounded, better than on any chip: a kernel that relies on that
  * passes here and fails there. With option "perturb" = n each result moves by a pseudo-random part of its
- * bound. As on a chip it is a function of the operands alone (and of n): the same wherever the instruction
- * stands, and odd or even where the function is.
+ * bound. As on a chip it depends only on the operands (and on n): it is the same at every use of the
+ * instruction, and odd or even where the function is.
  *
- * What is exact on every chip stays exact, for compilers and kernels rely on it: special results (0, infinities,
+ * What is exact on every chip stays exact, because compilers and kernels rely on it: special results (0, infinities,
  * NaN, subnormals); ex2 of an integer (libdevice's tanh and erf), lg2 of a power of two, rcp of one, sqrt and
  * rsqrt of a power of four, div by a power of two, cos of 0, tanh where it rounds to 1. Scaling by powers of two
- * (of four for sqrt and rsqrt) moves nothing either. Where nothing is promised, sin and cos
- * beyond two pi lose what a range reduction in f32 loses, until nothing is right; div.approx by huge or tiny
- * numbers stays, and so do the f64 approximations, which are coarse already. */
+ * (of four for sqrt and rsqrt) does not change the error either. Where no bound is documented, sin and cos
+ * beyond two pi get the error of a range reduction in f32, until no digit is right; div.approx by huge or tiny
+ * numbers is not moved, nor are the f64 approximations, which are coarse already. */
 #include "sim.h"
 #include "lower.h"
 #include "arith.h"
@@ -20,7 +20,7 @@ enum { P_EX2, P_LG2, P_SIN, P_COS, P_RCP, P_RSQRT, P_SQRT, P_DIV, P_FULL, P_TANH
 static const struct {
     int op;
     uint8_t function, format, two;
-} approximate[] = { /* format: of sim_type */
+} approximate[] = { /* format: a sim_type */
                     { OP_ex2_approx, P_EX2, T_F32, 0 },      { OP_ex2_approx_ftz, P_EX2, T_F32, 0 },
                     { OP_lg2_approx, P_LG2, T_F32, 0 },      { OP_lg2_approx_ftz, P_LG2, T_F32, 0 },
                     { OP_sin_approx, P_SIN, T_F32, 0 },      { OP_sin_approx_ftz, P_SIN, T_F32, 0 },
@@ -58,7 +58,7 @@ static double ulp_of(float v)          /* of a normal number */
     uint32_t e = U(v) & 0x7f800000;
     return (double)F(e) * 0x1p-23;
 }
-static float below(float v) { return F(U(v) - 1); }         /* nearer to 0 */
+static float below(float v) { return F(U(v) - 1); }         /* the next f32 towards 0 */
 
 static double bound(int function, int format, double a, double b, double v)
 {
@@ -66,7 +66,7 @@ static double bound(int function, int format, double a, double b, double v)
     if (format == T_F16) return function == P_TANH ? 0x1.02p-11 : size * 0x1.12p-10; /* 2^-10.987, 2^-9.9 */
     if (format == T_BF16) return size * (function == P_TANH ? 0x1p-8 : 0x1p-7);
     switch (function) {
-    case P_EX2: return 2 * ulp_of(below((float)v)); /* v is rounded: the power of two may be above the result */
+    case P_EX2: return 2 * ulp_of(below((float)v)); /* v is rounded: it may be the power of two above the result */
     case P_FULL: return 2 * ulp_of((float)v);
     case P_DIV: return fabs(b) >= 0x1p-126 && fabs(b) <= 0x1p126 ? 2 * ulp_of((float)v) : 0;
     case P_RCP: return ulp_of((float)v);
@@ -79,7 +79,7 @@ static double bound(int function, int format, double a, double b, double v)
     }
 }
 
-/* From -1 to 1 */
+/* A pseudo-random number from -1 to 1 */
 static double part(int function, uint32_t a, uint32_t b)
 {
     uint64_t z = (uint64_t)(uint32_t)sim_option.perturb * UINT64_C(0x9e3779b97f4a7c15) + (uint32_t)function;
@@ -94,7 +94,7 @@ static double read(int format, uint32_t x)
     return format == T_F16 ? (double)H(x & 0xffff) : format == T_BF16 ? (double)Bf(x & 0xffff) : (double)F(x);
 }
 
-/* What the error depends on: operands that differ by their sign or a scale alone have the same. False: none. */
+/* The key that the error depends on: equal for operands that differ only by sign or scale. False: result is exact. */
 static bool inexact(int function, double x, double y, double was, uint32_t key[2])
 {
     uint32_t a = U((float)x) & 0x7fffffff, b = U((float)y) & 0x7fffffff, mantissa = 0x7fffff;
@@ -117,7 +117,7 @@ static bool inexact(int function, double x, double y, double was, uint32_t key[2
     }
 }
 
-/* sin and cos beyond two pi: the angle is off by what x / (2 pi) in f32 is, until it is any. */
+/* sin and cos beyond two pi: the angle has the error of x / (2 pi) in f32, at most pi. */
 static double far_off(int function, double x, double share)
 {
     double angle = fabs(x) * 0x1p-23, most = 3.141592653589793;
@@ -179,7 +179,7 @@ static void sim_perturbed(sim_warp *w, const sim_ins *i, uint32_t m)
     }
 }
 
-/* Called for every instruction that the table lowers. sqrt.rn shares its operation with sqrt.approx. */
+/* Called for every instruction lowered by the table. sqrt.rn shares its operation with sqrt.approx. */
 void sim_perturb(sim_ins *i, int op, bool exact_form)
 {
     if (!sim_option.perturb || exact_form) return;

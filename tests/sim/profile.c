@@ -1,10 +1,10 @@
-/* profile.c - what each launch did: its counters, the distinct bytes it touched, by PTX line on request, and
- * an estimate of what bounds it on the chip.
+/* profile.c - the profile of each launch: its counters, the distinct bytes it touched, on request the same by PTX
+ * line, and an estimate of what bounds it on the chip.
  *
- * A launch that is profiled has a record; each worker fills a part of its own and adds it to the record when
- * it leaves, so the numbers do not depend on how many workers there are. What an instruction did by line is
- * read from the counters: their growth from one instruction to the next belongs to the first. An
- * instruction that counts in ptxsim_counters therefore shows here without a line of its own. */
+ * A profiled launch has a record; each worker fills a part of its own and adds it to the record when
+ * it leaves, so the numbers do not depend on the number of workers. What each instruction did is the
+ * growth of the counters until the next instruction. An instruction that counts in ptxsim_counters
+ * therefore appears here without code of its own. */
 #include "sim.h"
 #include <stdarg.h>
 
@@ -37,7 +37,7 @@ static uint64_t field(const ptxsim_counters *c, size_t k)
     return v;
 }
 
-/* What is told of a line besides issues and lanes. */
+/* The counters shown for a line, besides issues and lanes. */
 #define LINE_FIELDS(X) \
     X(global_requests, global_load_requests + c->global_store_requests) \
     X(global_sectors, global_load_sectors + c->global_store_sectors) \
@@ -62,7 +62,7 @@ typedef struct line_counts {
     uint64_t issues, lanes, v[LINE_COUNT];
 } line_counts;
 
-/* Bits of the bytes of 4 KiB that were read, and of those that were written. */
+/* For 4 KiB of device memory: a bit for each byte that was read, and for each that was written. */
 typedef struct page {
     uint64_t number, bits[2][PAGE_WORDS];
 } page;
@@ -75,8 +75,8 @@ typedef struct page_set {
 
 typedef struct sim_profile_part {
     page_set pages;
-    line_counts *lines; /* by index of the code; NULL: not asked for */
-    uint32_t at;        /* the instruction that the growth of the counters belongs to */
+    line_counts *lines; /* by pc; NULL: not requested */
+    uint32_t at;        /* the pc that the growth of the counters is added to */
     uint64_t seen[LINE_COUNT];
 } sim_profile_part;
 
@@ -101,7 +101,7 @@ typedef struct sim_profile {
     int error;
 } sim_profile;
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the records, and parts that are added */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the records, and of adding parts */
 static sim_profile **records;
 static size_t record_count, record_capacity, dropped, line_total;
 
@@ -126,7 +126,7 @@ static bool grow(page_set *s)
     return true;
 }
 
-/* The slot where the page is or goes; NULL without memory. */
+/* The slot of the page, or where it belongs; NULL: out of memory. */
 static page **page_slot(page_set *s, uint64_t number)
 {
     if (s->count * 2 >= s->capacity && !grow(s)) {
@@ -405,8 +405,8 @@ typedef struct bound {
 } bound;
 enum { BOUNDS = 10 };
 
-/* The least time that each part of the chip needs if it alone were the limit, in ns. Launch overhead,
- * latency and the shares of idle SMs in the last wave are not looked at. */
+/* The least time in ns that each part of the chip needs if it alone were the limit. Launch overhead,
+ * latency and idle SMs in the last wave are not considered. */
 static int estimate(const sim_profile *r, bound *b)
 {
     const sim_device *d = sim_the_device();
@@ -414,8 +414,8 @@ static int estimate(const sim_profile *r, bound *b)
     const ptxsim_counters *c = &r->c;
     uint64_t blocks = (uint64_t)r->grid[0] * r->grid[1] * r->grid[2],
              sms = blocks < d->sm_count ? blocks : d->sm_count;
-    double clocks = (double)sms * d->clock_khz * 1e-6; /* a nanosecond, all SMs with work together */
-    double memory = 2e-6 * d->memory_clock_khz * d->bus_bits / 8; /* bytes a nanosecond */
+    double clocks = (double)sms * d->clock_khz * 1e-6; /* clocks in a nanosecond, of all SMs with work */
+    double memory = 2e-6 * d->memory_clock_khz * d->bus_bits / 8; /* bytes in a nanosecond */
     double sectors = 32.0 * (double)(c->global_load_sectors + c->global_store_sectors + c->local_sectors);
     int n = 0;
     b[n++] = (bound) { "device memory, each distinct byte once",
@@ -474,7 +474,7 @@ static void print(text *t, const char *format, ...)
 
 #define ULL(x) ((unsigned long long)(x))
 
-/* A number with three digits behind the point, whatever the locale of the process says. */
+/* A number with three decimals and a point, in any locale. */
 static const char *decimal(double v, char out[40])
 {
     uint64_t thousandths = v > 0 && v < 1e15 ? (uint64_t)(v * 1000 + 0.5) : 0;
@@ -574,7 +574,7 @@ static bool same_lines(const sim_profile *a, const sim_profile *b)
     return true;
 }
 
-/* Did both launches do the same, as far as they were counted? */
+/* Whether both launches have equal counts. */
 static bool same(const sim_profile *a, const sim_profile *b)
 {
     return !strcmp(a->kernel, b->kernel) && !memcmp(a->grid, b->grid, sizeof a->grid)
@@ -708,7 +708,7 @@ static const struct {
     int level, format;
 } wishes[] = { { "table", 1, 0 }, { "json", 1, 1 }, { "lines", 2, 0 }, { "lines-json", 2, 1 } };
 
-/* The index of what the environment wishes, or -1; *path: behind the colon, or NULL. */
+/* The index into `wishes` of the environment's request, or -1; *path: after the colon, or NULL. */
 static int wish(const char **path)
 {
     const char *e = getenv("PTXSIM_PROFILE");

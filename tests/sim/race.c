@@ -1,14 +1,14 @@
-/* race.c - the shadow of accesses and the finding `race`.
+/* race.c - data races: the shadow of accesses, and the finding `race`.
  *
  * Memory that threads share has pages of 1 KB with cells: of 4 bytes until something smaller is accessed,
  * then of 2 or 1. A cell keeps its last write and up to two reads since (of different blocks, else of
  * different warps, else of different lanes: with barriers and warp syncs alone two are as good as all). An
- * entry is a number of the page's list of records (instruction, block, warp, era) and a lane. Two accesses
- * race when neither is known to the thread of the other (clocks.c), one is a write, and they are not both
+ * entry is an index into the page's list of records (instruction, block, warp, era) and a lane. Two accesses
+ * race when the later one's thread does not know the earlier one (clocks.c), one is a write, and they are not both
  * strong at a scope that holds both threads.
  *
  * Not reported: two plain writes of the same value ("race-strict" reports them), and a load that only
- * guesses the old value for a compare-and-swap: of the same address register, or of the same place by the
+ * guesses the old value for a compare-and-swap: of the same address register, or of the same location by the
  * same thread (guess.c). Once another atomic of the thread has followed the load, its entry is FIRM. */
 #include "async.h"
 #include "race.h"
@@ -16,22 +16,22 @@
 #include <sched.h>
 
 enum { PAGE_SHIFT = 10, PAGE = 1 << PAGE_SHIFT, ENTRY_LANE = 31, FIRM = 1u << 30, CROSS = 1u << 31 };
-#define PAGE_LIMIT 400000u             /* pages of a launch; memory beyond goes unwatched */
+#define PAGE_LIMIT 400000u             /* of a launch; memory beyond them is not checked */
 
 typedef struct sim_race_page {
     atomic_flag busy;
     bool shared;
     uint8_t shift;                     /* log2 of a cell's bytes */
-    atomic_uint common;                /* by 32 bytes, read without the lock: see read_by_all */
-    uint32_t count, capacity;          /* records; the first stands for none */
+    atomic_uint common;                /* a bit for each 32 bytes, read without the lock: see read_by_all */
+    uint32_t count, capacity;          /* records; record 0 means "no access" */
     sim_record *records;
-    _Atomic(uint32_t *) cells;         /* the writes of all, then their reads, then other reads */
+    _Atomic(uint32_t *) cells;         /* all writes, then all first reads, then all second reads */
     uint64_t serial;                   /* shared memory: the block that it belongs to */
     struct sim_race_page *next;
     _Atomic(struct sim_race_page *) *home;
-    uint8_t *kept;                     /* what lay here before the launch wrote, and its shadow: see undo */
+    uint8_t *kept;                     /* memory and shadow before the launch wrote here: see put_back */
     uint8_t *host, *written;
-    uint32_t bytes;                    /* kept; 0: nothing has written here */
+    uint32_t bytes;                    /* in `kept`; 0: nothing has written here */
 } page;
 
 static struct {
@@ -39,20 +39,20 @@ static struct {
     page *touched, *pool;
     uint32_t count, pooled;
     bool threads;                      /* several workers */
-    atomic_bool undo, again;           /* the launch can be undone; and is to be, for it races */
+    atomic_bool undo, again;           /* undo: the launch can be undone; again: it is to be, and to run again */
     atomic_ullong serial;
 } races = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-typedef struct access {                /* one instruction of a warp on its way through the cells */
+typedef struct access {                /* one instruction of a warp, while it updates the cells */
     sim_warp *w;
     const sim_ins *ins;
     const struct sim_race_block *b;
-    const sim_block *owner;            /* of the shared memory */
+    const sim_block *owner;            /* the block whose shared memory it is */
     const uint64_t *at;
     sim_space space;
     uint32_t mask, bytes, flags, warp, me;
-    uint8_t *host;                     /* what lies at byte 0 of the page */
-    uint64_t base;                     /* its address */
+    uint8_t *host;                     /* the page's bytes */
+    uint64_t base;                     /* address of the page */
     bool clocks;
     struct { uint32_t index; uint8_t what; } seen[8];
 } access;
@@ -112,12 +112,12 @@ static page *global_page(sim_allocation *a, uint64_t offset)
     return p;
 }
 
-/* --- a launch with findings, once more ----------------------------------------------------------
+/* --- a launch with findings is run again -------------------------------------------------------
  *
- * What races gives depends on which worker came first: results, which pairs of accesses meet, which lines.
- * So may other findings: which block first adds to what nothing has written, which fault ends the launch.
- * So a launch of several workers stops at the first finding, everything is put back as it was, and one
- * worker runs it from the start: its results and findings are the same for any number. */
+ * With races, the results, the pairs of accesses that conflict and the lines reported depend on which worker came
+ * first. So may other findings: which block first uses an unwritten value, which fault ends the launch. Therefore
+ * a launch of several workers stops at its first finding, memory is restored, and one worker runs the launch from
+ * the start: its results and findings are then the same for any number of threads. */
 
 static void keep(page *p, sim_allocation *a, uint64_t offset)
 {
@@ -137,7 +137,7 @@ static void put_back(const page *p)
     if (p->written) memcpy(p->written, p->kept + PAGE, (p->bytes + 7) / 8);
 }
 
-/* Nothing happens in this kernel that only a worker's own memory or `keep` does not know of. */
+/* Whether everything that the kernel can change is a worker's own or saved by `keep`. */
 static bool can_be_undone(const sim_launch *l)
 {
     const sim_kernel *k = l->kernel;
@@ -180,7 +180,7 @@ static void enter(const access *c, page *p)
 {
     if (!races.threads || (p->shared && c->space == SP_SHARED)) return;
     for (unsigned turns = 1; atomic_flag_test_and_set_explicit(&p->busy, memory_order_acquire); turns++)
-        if (turns % 64 == 0) sched_yield();                   /* its owner may not be running */
+        if (turns % 64 == 0) sched_yield();                   /* the thread that holds the lock may not be running */
 }
 
 static void leave(const access *c, page *p)
@@ -189,7 +189,7 @@ static void leave(const access *c, page *p)
     atomic_flag_clear_explicit(&p->busy, memory_order_release);
 }
 
-/* Smaller cells, each with what its larger one had. */
+/* Splits the cells; each part keeps the entries of the whole. */
 static bool split(page *p, uint32_t shift)
 {
     uint32_t n = PAGE >> shift, *from = atomic_load(&p->cells), *to = malloc((size_t)n * 12);
@@ -197,7 +197,7 @@ static bool split(page *p, uint32_t shift)
     uint32_t factor = p->shift - shift, old = PAGE >> p->shift;
     for (uint32_t part = 0; part < 3; part++)
         for (uint32_t k = 0; k < n; k++) to[part * n + k] = from[part * old + (k >> factor)];
-    if (!p->shared) {                                         /* it takes the room of two or four pages */
+    if (!p->shared) {                                         /* now as large as two or four pages */
         pthread_mutex_lock(&races.lock);
         races.count += shift ? 1 : 3;
         pthread_mutex_unlock(&races.lock);
@@ -208,7 +208,7 @@ static bool split(page *p, uint32_t shift)
     return true;
 }
 
-/* Forgets records that no cell names; more room when most are named. */
+/* Drops records that no cell refers to; doubles the list if most are referred to. */
 static bool collect(page *p)
 {
     uint32_t n = (PAGE >> p->shift) * 3, *cells = atomic_load(&p->cells), live = 1;
@@ -234,7 +234,7 @@ static bool collect(page *p)
     return true;
 }
 
-/* The record of this access in the page; 0 without memory. */
+/* The index of this access's record in the page; 0: out of memory. */
 static uint32_t record(access *c, page *p)
 {
     uint32_t era = c->b->w[c->warp].era, last = p->count > 5 ? p->count - 4 : 1;
@@ -263,8 +263,8 @@ static const char *verb(uint32_t flags)
                               : (flags & REC_STRONG ? "strong read" : "read");
 }
 
-/* Of the two, the one on the later line heads the finding (of one line, the earlier block's): it does not
- * matter which came second.  True: that is b. */
+/* Orders the two accesses for the report: the one on the later line heads it (on one line, that of the earlier
+ * block), whichever came second. True: b heads it. */
 static bool sides(const sim_conflict *x, const sim_site **head, const sim_site **other)
 {
     sim_finding_place here = sim_pair_place(&x->a, &x->b), there = sim_pair_place(&x->b, &x->a);
@@ -275,7 +275,7 @@ static bool sides(const sim_conflict *x, const sim_site **head, const sim_site *
     return swap;
 }
 
-/* Told already, of places that come before these? */
+/* Whether the pair was reported already, at a place that is not after this one. */
 static bool told_before(const sim_launch *l, const sim_conflict *x)
 {
     static _Thread_local struct {
@@ -328,7 +328,7 @@ void sim_race_tell(const sim_launch *l, const sim_conflict *x)
     sim_report_pair(l, "race", head, other, detail);
 }
 
-/* A plain read that an atomic meets may be a guess for a compare-and-swap that is still to come. */
+/* Whether a plain read that conflicts with an atomic may be a guess for a compare-and-swap still to come. */
 static bool may_guess(const sim_ins *i, uint32_t flags, uint32_t other_flags)
 {
     return !flags && i->fn == sim_ld && i->size * i->count <= 8 && other_flags & REC_ATOMIC;
@@ -342,14 +342,14 @@ static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t
                        .a_flags = (uint8_t)c->flags, .b_flags = r->flags, .bytes = c->bytes, .more = more,
                        .shared = c->space == SP_SHARED, .rank = c->space == SP_SHARED ? c->owner->rank : 0,
                        .address = c->base + (k << p->shift) };
-    if (x.address < c->at[lane]) x.address = c->at[lane];     /* the first byte in common */
+    if (x.address < c->at[lane]) x.address = c->at[lane];     /* the first byte that both access */
     x.place = sim_guess_place(c->space == SP_SHARED ? c->owner : NULL, x.address);
     if (may_guess(c->ins, c->flags, r->flags)) { sim_guess_keep(&x, &x.a, &x.b); return; }
     if (!(entry & FIRM) && may_guess(r->ins, r->flags, c->flags)) { sim_guess_keep(&x, &x.b, &x.a); return; }
     if (!told_before(c->w->launch, &x)) sim_race_tell(c->w->launch, &x);
 }
 
-/* The bytes that lane stores, as far as they are known. */
+/* The bytes that the lane stores, if they are known. */
 static bool stored(const access *c, uint32_t lane, uint8_t *out)
 {
     const sim_ins *i = c->ins;
@@ -363,7 +363,7 @@ static bool stored(const access *c, uint32_t lane, uint8_t *out)
     return true;
 }
 
-/* Two plain writes: the one before is what memory holds. */
+/* Whether two plain writes store the same value; memory still holds the earlier one. */
 static bool same_value(const access *c, uint32_t lane, uint32_t cell_at, uint32_t cell_bytes)
 {
     uint8_t v[64];
@@ -377,7 +377,7 @@ static bool same_value(const access *c, uint32_t lane, uint32_t cell_at, uint32_
 
 /* --- cells ------------------------------------------------------------------------------------ */
 
-/* Is what the entry stands for known to this lane? */
+/* Whether this lane knows the access that the entry stands for. */
 static inline bool known(access *c, const page *p, uint32_t entry, uint32_t lane)
 {
     uint32_t index = entry >> 5 & 0xffff, k = index & 7;
@@ -428,12 +428,12 @@ static void another_reader(access *c, page *p, uint32_t *cell, uint32_t lane)
         cell[S] = self(c, lane) | (r->block != c->b->index && !(r->flags & REC_STRONG) ? CROSS : 0);
         return;
     }
-    if (r->block != s->block) return;                         /* two blocks: whoever writes meets one */
+    if (r->block != s->block) return;                         /* two blocks: any writer conflicts with one of them */
     if (r->block != c->b->index) cell[S] = self(c, lane) | CROSS;
     else if (r->warp == s->warp && r->warp != c->warp) cell[S] = self(c, lane);
 }
 
-/* A strong write orders nothing: the weak accesses before it stay until all threads know them. */
+/* Whether an entry stays after a strong write, which orders nothing: a weak access does until all threads know it. */
 static bool stays(const access *c, const page *p, uint32_t entry)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
@@ -441,7 +441,7 @@ static bool stays(const access *c, const page *p, uint32_t entry)
            && (c->space != SP_SHARED || r->block != c->b->index || r->era > c->b->w[c->warp].base);
 }
 
-/* A load by the read-only path, or a fetch through the texture cache, of what this kernel has written. */
+/* Reports a load by the read-only path, or a fetch through the texture cache, of what this kernel has written. */
 static void stale(const access *c, const page *p, uint32_t entry, uint32_t lane, uint32_t k)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
@@ -477,7 +477,7 @@ static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, 
     else another_reader(c, p, cell, lane);
 }
 
-/* Another lane of the same instruction has just written here. */
+/* Whether another lane of the same instruction has just written here. */
 static bool twin(const access *c, uint32_t lane, uint32_t other)
 {
     return other < lane && c->mask >> other & 1 && c->at[other] < c->at[lane] + c->bytes
@@ -494,7 +494,8 @@ static void check_twins(access *c, page *p, uint32_t lane, uint32_t entry, uint3
         conflict(c, p, lane, entry, k, ", in the same instruction");
 }
 
-/* The thread's own read before this atomic: a compare-and-swap makes it a guess, any other keeps it. */
+/* The thread's own plain read before this atomic. A compare-and-swap clears it as a guess (true); any other atomic
+ * makes it FIRM. */
 static bool own_guess(const access *c, const page *p, uint32_t *cell, uint32_t part)
 {
     const uint32_t R = PAGE >> p->shift;
@@ -531,19 +532,19 @@ static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane,
     cell[0] = self(c, lane);
 }
 
-/* --- a full warp side by side ----------------------------------------------------------------- */
+/* --- a full warp with consecutive addresses --------------------------------------------------- */
 
 enum { ALL_NONE, ALL_KNOWN, ALL_UNKNOWN, ALL_CROSS, ALL_MIXED };
 
-/* n cells, of the lanes from `first` on, 1 << step each. */
+/* n cells that the lanes from `first` on access, 1 << step cells each. */
 typedef struct row { uint32_t *cells, n, first, step; } row;
 
-/* What the cells of a row, or their reads, have in common. */
+/* What the cells of a row (part 0: their writes, 1, 2: their reads) have in common. */
 static int common(access *c, const page *p, const row *x, uint32_t part, uint32_t *record_index)
 {
     const uint32_t *cells = x->cells + part * (PAGE >> p->shift), first = x->first, step = x->step;
     uint32_t any = 0, different = 0, cross = CROSS, head = (cells[0] & ~CROSS) - first;
-    if (x->n == 32) {                                         /* a loop that compilers make vectors of */
+    if (x->n == 32) {                                         /* a loop that compilers vectorise */
         for (uint32_t k = 0; k < 32; k++) {
             any |= cells[k];
             cross &= cells[k];
@@ -561,7 +562,7 @@ static int common(access *c, const page *p, const row *x, uint32_t part, uint32_
     if (different || head & ENTRY_LANE) return ALL_MIXED;
     *record_index = head >> 5;
     if (!known(c, p, head | first, first)) return ALL_UNKNOWN;
-    return c->seen[head >> 5 & 7].what == SEEN_UNKNOWN ? ALL_MIXED : ALL_KNOWN; /* by clocks: lane by lane */
+    return c->seen[head >> 5 & 7].what == SEEN_UNKNOWN ? ALL_MIXED : ALL_KNOWN; /* known by clocks: lane by lane */
 }
 
 static void mark(const access *c, const page *p, const row *x, uint32_t part)
@@ -576,7 +577,7 @@ static void clear(const page *p, const row *x, uint32_t part)
     memset(x->cells + part * (PAGE >> p->shift), 0, x->n * sizeof *x->cells);
 }
 
-/* True: the row is done; else its cells go one by one. */
+/* True: the row is done; else its cells are processed one by one. */
 static bool read_row(access *c, page *p, const row *x)
 {
     uint32_t wi = 0, ri = 0, si = 0;
@@ -589,7 +590,7 @@ static bool read_row(access *c, page *p, const row *x)
     if (write == ALL_NONE && s == ALL_CROSS) return true;
     if (s == ALL_MIXED || s == ALL_CROSS) return false;
     const sim_record *a = &p->records[ri], *b = &p->records[si];
-    if (s && b->flags & REC_WRITE) return false;              /* a write that was kept: see stays() */
+    if (s && b->flags & REC_WRITE) return false;              /* a write that stays() kept */
     if (r <= ALL_KNOWN && s <= ALL_KNOWN) {
         if (!(r == ALL_KNOWN && ri == c->me)) mark(c, p, x, 1);
         if (s) clear(p, x, 2);
@@ -611,7 +612,7 @@ static bool write_row(access *c, page *p, const row *x)
     return true;
 }
 
-/* Which stretches of 32 bytes two blocks have read, and none has written. With the page's lock. */
+/* Updates p->common: the 32-byte pieces that two blocks have read and none has written. Holds the page's lock. */
 static void find_common(const access *c, page *p, uint32_t offset, uint32_t bytes)
 {
     uint32_t now = atomic_load_explicit(&p->common, memory_order_relaxed), next = now, each = 32u >> p->shift;
@@ -629,7 +630,7 @@ static void find_common(const access *c, page *p, uint32_t offset, uint32_t byte
     if (next != now) atomic_store_explicit(&p->common, next, memory_order_release);
 }
 
-/* Lanes side by side in one page, in rows of at most 32 cells. */
+/* Consecutive lanes within one page, in rows of at most 32 cells. */
 static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint32_t lanes)
 {
     uint32_t step = c->bytes == 4 ? 0 : c->bytes == 8 ? 1 : 2, count = lanes << step, k = offset >> 2,
@@ -651,8 +652,8 @@ static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint
 
 /* --- accesses --------------------------------------------------------------------------------- */
 
-/* What wgmma reads, and what bulk copies read and write: held against the accesses before, and not kept. Who
- * comes later has to know of the wait for it, not of where it was issued: operands.c, bulk.c. */
+/* Whether the access is recorded. What wgmma and tcgen05 read, and what bulk copies access, is only checked against
+ * earlier accesses: later ones must know of the wait, not of the issue (operands.c, bulk.c). */
 static bool is_kept(const sim_ins *i)
 {
     return i->fn != sim_wgmma && i->fn != sim_tcgen05_mma && i->fn != sim_tcgen05_cp && i->fn != sim_bulk
@@ -681,8 +682,8 @@ static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t b
     find_common(c, p, offset, bytes);
 }
 
-/* Read by two blocks already, and written by none: nothing to add.  Without the page's lock: what was so a
- * moment ago will do, for whoever writes there meets one of the two. */
+/* Whether two blocks have read the bytes already and none has written them: the read adds nothing. Without the
+ * page's lock: a value that was true a moment ago will do, for any writer conflicts with one of the two readers. */
 static bool read_by_all(page *p, uint32_t offset, uint32_t bytes)
 {
     uint32_t first = offset >> 5, last = (offset + bytes - 1) >> 5,
@@ -709,7 +710,7 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
         while (offset < end) {
             uint32_t n = (uint32_t)(end - offset), in = (uint32_t)offset & (PAGE - 1);
             if (n > PAGE - in) n = PAGE - in;
-            uint32_t lanes = side_by_side ? (PAGE - in) / bytes : 1; /* that lie in this page */
+            uint32_t lanes = side_by_side ? (PAGE - in) / bytes : 1; /* lanes in this page */
             if (lanes > SIM_LANES - lane) lanes = SIM_LANES - lane;
             bool together = side_by_side && lanes;
             if (offset >> PAGE_SHIFT != here) {
@@ -738,7 +739,7 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
             if (!c.me && !(c.me = record(&c, p))) { leave(&c, p); return; }
             if (together && p->shift == 2) {
                 touch_lanes(&c, p, in, lane, lanes);
-                left_ &= SIM_FULL << (lane + lanes - 1);      /* the last of them is the loop's to take off */
+                left_ &= SIM_FULL << (lane + lanes - 1);      /* SIM_EACH_LANE clears the last one */
                 break;
             }
             if (SIM_UNLIKELY(!is_kept(i))) look(&c, p, lane, in, n);
@@ -753,14 +754,14 @@ next:
 
 /* --- launches and blocks ---------------------------------------------------------------------- */
 
-/* Finds the loads that guess for a compare-and-swap, and whether clocks are needed. */
+/* Finds whether clocks are needed, and the loads that guess for a compare-and-swap. */
 void sim_race_prepare(sim_kernel *k)
 {
     k->clocks = sim_order_uses_clocks(k);
     for (uint32_t n = 0; n < k->code_count; n++) {
         const sim_ins *cas = &k->code[n];
         if (cas->fn != sim_atom || cas->op != A_CAS) continue;
-        for (uint32_t j = 0; j < n; j++) {                    /* what is read behind it is no guess */
+        for (uint32_t j = 0; j < n; j++) {                    /* a load after it is no guess for it */
             sim_ins *i = &k->code[j];
             if (i->fn == sim_ld && i->a == cas->a && i->imm == cas->imm && i->size == cas->size)
                 i->x |= X_GUESS;
@@ -770,7 +771,7 @@ void sim_race_prepare(sim_kernel *k)
 
 void sim_race_launch_begin(sim_launch *l, uint32_t workers)
 {
-    /* One thread may read texels that it has written itself: see stale(). */
+    /* One thread alone may read texels that it has written itself: see stale(). */
     l->races = sim_option.races && (l->threads > 1 || l->block_count > 1 || l->kernel->surface_stores);
     races.threads = workers > 1;
     atomic_store(&races.again, false);
@@ -779,7 +780,7 @@ void sim_race_launch_begin(sim_launch *l, uint32_t workers)
 
 enum { POOL_LIMIT = 8192 };
 
-/* True: all is as before the launch, and it is to run again. */
+/* True: memory is as before the launch, which has to run again. */
 bool sim_race_launch_end(sim_launch *l)
 {
     if (!l->races) return false;

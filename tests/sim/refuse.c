@@ -1,4 +1,4 @@
-/* refuse.c - how an instruction is refused while it is lowered: its line and the reason, as ptxas says it. */
+/* refuse.c - errors during lowering: the line and the reason why an instruction is refused, in ptxas's words. */
 #include "lower.h"
 
 #include <stdarg.h>

@@ -1,10 +1,10 @@
 /* registers.c - reads of registers that nothing has written.
  *
- * The lowering notes which statement reads and writes which register. A forward analysis over the code
- * finds the reads that some path reaches without a write; only those registers are watched when the
- * kernel runs (a mask of written lanes for each), so a kernel without such a path pays nothing, and its
- * registers need not be cleared for each block. What is read then is marked, and told where it shows: see
- * unwritten.c. */
+ * Lowering notes the registers that each statement reads and writes. A forward dataflow analysis
+ * finds the reads that some path reaches without a write; only those registers are watched at run time
+ * (a mask of written lanes for each), so a kernel without such reads pays nothing, and its
+ * registers need not be cleared for each block. Unwritten registers that are read are marked, and reported where
+ * they take effect: see unwritten.c. */
 #include "sim.h"
 #include "lower.h"
 #include "unwritten.h"
@@ -24,7 +24,7 @@ void sim_note(sim_lower *lw, uint32_t slot, bool pred, bool write, const char *n
         write ? UINT32_MAX : lw->k->code_count, slot, name, pred, write, false, false};
 }
 
-/* A statement is done: its writes happen at its last instruction, its guard is read at its first. */
+/* Ends a statement: its writes belong to its last instruction, its guard is read at its first. */
 void sim_note_end(sim_lower *lw, uint32_t first_note)
 {
     uint32_t last = lw->k->code_count ? lw->k->code_count - 1 : 0;
@@ -75,7 +75,7 @@ static bool sure(const uint64_t *now, const sim_note_entry *e)
     return now[e->slot >> 6] >> (e->slot & 63) & 1;
 }
 
-/* What is written for sure, before the note, and after it. */
+/* Adds to the set of surely written registers what the noted access writes. */
 static void step(const sim_lower *lw, uint64_t *now, const sim_note_entry *e)
 {
     if (e->write && !lw->k->code[e->code].guard) now[e->slot >> 6] |= UINT64_C(1) << (e->slot & 63);
@@ -95,7 +95,7 @@ void sim_find_unwritten(sim_lower *lw)
     uint32_t vars = k->reg_slots + k->preds, words = (vars + 63) / 64, blocks, top = 0;
     uint8_t *leader = calloc(k->code_count + 1u, 1);
     uint32_t *block_of = calloc(k->code_count + 1u, sizeof *block_of), *queue = NULL, *watched = NULL,
-             *held = NULL;             /* by slot: the word of a register that wgmma holds, + 1 */
+             *held = NULL;             /* by slot: the word of a register watched for wgmma, + 1 */
     uint64_t *bits = NULL, *now = NULL;
     flow *f = NULL;
     k->clear_registers = true;
@@ -132,13 +132,13 @@ void sim_find_unwritten(sim_lower *lw)
         if ((last->flow == F_BRANCH || last->flow == F_INDEXED) && (uint64_t)last->imm < k->code_count)
             f[b].next[f[b].next_count++] = block_of[last->imm];
     }
-    for (uint32_t r = 0; r < k->routine_count; r++) {         /* each function starts with nothing written */
+    for (uint32_t r = 0; r < k->routine_count; r++) {         /* at entry of a function nothing is written */
         flow *start = &f[block_of[k->routines[r].pc]];
         memset(start->in, 0, (size_t)words * 8);
         start->reached = start->queued = true;
         queue[top++] = block_of[k->routines[r].pc];
     }
-    while (top) {                                             /* in = what every path has written */
+    while (top) {                                             /* in = intersection over all paths */
         flow *x = &f[queue[--top]];
         x->queued = false;
         memcpy(now, x->in, (size_t)words * 8);
@@ -156,7 +156,7 @@ void sim_find_unwritten(sim_lower *lw)
         }
     }
     k->clear_registers = false;
-    for (b = 0; b < blocks; b++) { /* the reads that are not sure: watch their registers */
+    for (b = 0; b < blocks; b++) { /* watch registers that may be read unwritten */
         if (!f[b].reached) continue;
         memcpy(now, f[b].in, (size_t)words * 8);
         for (uint32_t n = f[b].note_begin; n < f[b].note_end; n++) {
@@ -187,7 +187,7 @@ done:
     lw->note_count = lw->note_capacity = 0;
 }
 
-/* At run time: called for the instructions that touch a watched register. */
+/* At run time: called for instructions that access a watched register. */
 void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m)
 {
     const sim_kernel *k = w->kernel;

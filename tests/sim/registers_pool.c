@@ -1,8 +1,8 @@
-/* registers_pool.c - setmaxnreg: who has how many registers, and the pool that a block shares.
+/* registers_pool.c - setmaxnreg: the registers of each warp, and the pool that a block's warps share.
  *
- * All warps begin with what the kernel has at entry; what setmaxnreg.dec gives up goes to the block's pool,
- * and setmaxnreg.inc waits (F_WAIT) until the pool has enough. Counted in registers per thread of a warp, in
- * the eights in which a chip hands them out. Registers of warps that have exited do not come back: nothing
+ * All warps begin with the kernel's count at entry; what setmaxnreg.dec releases goes to the block's pool,
+ * and setmaxnreg.inc waits (F_WAIT) until the pool has enough. Counts are registers per thread of a warp, in
+ * multiples of eight as on chips. Registers of warps that exit do not return to the pool: no documentation
  * says that they do. */
 #include "async.h"
 #include "race.h"
@@ -14,7 +14,7 @@ typedef struct step {
 
 struct sim_register_pool {
     uint32_t spare, capacity;
-    bool told; /* that a group is out of step; one finding of it is enough */
+    bool told; /* a group executes different steps: reported once */
     struct warp_registers {
         uint32_t count, steps;
         bool waits;
@@ -22,8 +22,8 @@ struct sim_register_pool {
     } w[];
 };
 
-/* What ptxas 13.0 writes as the count at entry: the cap, or the largest count that an inc asks for if that is
- * less. 0: there is no cap, and the instruction is ignored. */
+/* The count at entry, as ptxas 13.0 sets it: the cap, or the largest operand of a setmaxnreg.inc if that is
+ * less. 0: there is no cap, and setmaxnreg is ignored. */
 static uint32_t at_entry(const sim_kernel *k) {
     const sim_function *f = k->function;
     const uint32_t *n = f->reqntid_count ? f->reqntid : f->maxntid_count ? f->maxntid : NULL;
@@ -61,14 +61,14 @@ static void out_of_step(sim_warp *w, const sim_ins *i, const char *text) {
     w->block->pool->told = true;
 }
 
-/* Some lane of w knows of this step; all of them execute the instruction together. */
+/* Whether a lane of w knows of this step; one is enough, since all of them execute the instruction together. */
 static bool knows(const sim_warp *w, const step *s) {
     SIM_EACH_LANE(l, w->live)
     if (sim_order_known_of(w->block->race, w->index, l, &s->record, SIM_FULL)) return true;
     return false;
 }
 
-/* The four warps of a group execute the same setmaxnreg, and synchronise before the next one. */
+/* Checks that the four warps of a group execute the same setmaxnreg, and synchronise before the next one. */
 static void check_group(sim_warp *w, const sim_ins *i) {
     struct sim_register_pool *p = w->block->pool;
     struct warp_registers *mine = &p->w[w->index];
@@ -106,7 +106,7 @@ static void check_group(sim_warp *w, const sim_ins *i) {
     mine->last.ins = i;
 }
 
-/* The block has ended: warps that left a setmaxnreg out. */
+/* The block has ended: reports warps that skipped a setmaxnreg. */
 void sim_pool_leave(sim_block *b) {
     struct sim_register_pool *p = b->pool;
     char text[360];
@@ -127,7 +127,7 @@ void sim_pool_leave(sim_block *b) {
     }
 }
 
-/* i->c: the count; i->op: 1 for .inc */
+/* i->c: the register count; i->op: 1 for .inc */
 void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t entry = at_entry(w->kernel), lane = sim_lowest(m);
     struct sim_register_pool *p = pool_of(w->block);
@@ -163,7 +163,7 @@ void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t m) {
     mine->count = i->c;
 }
 
-/* What a deadlock at a setmaxnreg.inc is about. */
+/* Describes a deadlock at a setmaxnreg.inc. */
 void sim_pool_describe(const sim_warp *w, const sim_ins *i, char *out, size_t size) {
     const struct sim_register_pool *p = w->block->pool;
     uint32_t all = 0;

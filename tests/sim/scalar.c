@@ -1,7 +1,7 @@
-/* scalar.c - compiles the 32-lane operations of lanes.def, once for each level of the CPU, and hands out
+/* scalar.c - compiles the 32-lane operations of lanes.def for each level of the CPU, and provides
  * their handlers.
  *
- * A new operation: one line in lanes.def (or a G line there and its function in general.inc), and a row
+ * A new operation is one line in lanes.def (a G line has its function in general.inc), and a row
  * in isa.c. */
 #include "sim.h"
 #if defined(__GNUC__) && !defined(__clang__)
@@ -31,7 +31,7 @@ static inline void merge_u32(u32 *d, const u32 *o, u32 m)
 static inline void merge_u64(u64 *d, const u64 *o, u32 m)
 { for (u32 l = 0; l < SIM_LANES; l++) d[l] = m & lane_bit[l] ? o[l] : d[l]; }
 
-/* --- what comparisons share ------------------------------------------------------------------- */
+/* --- helpers of comparisons ------------------------------------------------------------------- */
 
 static u32 combine(const sim_warp *w, const sim_ins *i, u32 r)
 {
@@ -43,7 +43,7 @@ static u32 combine(const sim_warp *w, const sim_ins *i, u32 r)
     }
 }
 
-/* op 0: setp p|q; q takes the negated relation.  op 1: set, a value of i->type. */
+/* i->op 0: setp p|q, where q takes the negated relation. i->op 1: set, a value of type i->type. */
 static void finish_compare(sim_warp *w, const sim_ins *i, u32 m, u32 r)
 {
     if (!i->op) {
@@ -79,7 +79,7 @@ static bool relation(float a, float b, u32 cmp)
     }
 }
 
-/* finite, infinite, number, notanumber, normal (zero counts), subnormal */
+/* op: finite, infinite, number, notanumber, normal (zero included), subnormal */
 static u32 testp(int op, bool top, bool bottom, bool fraction)
 {
     switch (op) {
@@ -202,7 +202,7 @@ static u64 float_to_integer(double v, const sim_ins *i)
     return r;
 }
 
-static u64 narrow(u64 r, sim_type t) /* what a register of that type holds (see SIM: extended) */
+static u64 narrow(u64 r, sim_type t) /* as a register of that type holds it: extended by its sign or 0 */
 {
     switch (t) {
     case T_U8: case T_B8: return (uint8_t)r;
@@ -266,7 +266,7 @@ static u64 convert(const sim_ins *i, u64 a)
         a = integer_in(a, from);
         if (!to_float) return narrow(i->x & X_SAT ? clamp_integer(a, is_signed, to) : a, to);
         if (!a) return 0;    /* some compilers' conversions give -0 when the host rounds down */
-        volatile u64 in = a; /* the host's rounding mode is set: convert right here */
+        volatile u64 in = a; /* volatile: convert under the host's rounding mode */
         if (to == T_F64) {
             volatile double r = is_signed ? (double)(s64)in : (double)in;
             return i->x & X_SAT ? UD(r > 0 ? r < 1 ? r : 1.0 : 0.0) : UD(r);
@@ -275,7 +275,7 @@ static u64 convert(const sim_ins *i, u64 a)
             volatile float r = is_signed ? (float)(s64)in : (float)in;
             return i->x & X_SAT ? sat32(U(r)) : U(r);
         }
-        u64 magnitude = is_signed && (s64)a < 0 ? 0 - a : a;  /* halves: keep 32 bits and a sticky one */
+        u64 magnitude = is_signed && (s64)a < 0 ? 0 - a : a;  /* halves: keep 40 bits, the lowest one sticky */
         int shift = 0;
         while (magnitude >> 40) { magnitude = magnitude >> 1 | (magnitude & 1); shift++; }
         double v = ldexp((double)magnitude, shift);
@@ -292,8 +292,7 @@ static u64 convert(const sim_ins *i, u64 a)
     return float_out(v, i);
 }
 
-/* x2 packs: f32, f32 to two small ones, the first source in the upper half; or a packed pair to another
- * pair. */
+/* x2 packs: two f32 to two narrow values, the first source in the upper half; or a packed pair to another pair. */
 static u64 convert_pair(const sim_ins *i, u32 a, u32 b)
 {
     sim_ins one = *i;
@@ -356,7 +355,7 @@ static u64 convert_pair(const sim_ins *i, u32 a, u32 b)
 sim_handler sim_op_handler(int op)
 {
 #if defined(SIM_HAVE_LEVELS)
-    static atomic_int level;                                  /* 0: not asked yet */
+    static atomic_int level;                                  /* 0: not determined yet */
     int now = atomic_load_explicit(&level, memory_order_relaxed);
     if (!now) {
         const char *wish = getenv("PTXSIM_LEVEL");

@@ -1,32 +1,33 @@
-/* sim.h - the types that the rooms of the CPU driver share.
+/* sim.h - the types and functions that the files of the CPU driver share.
  *
  *   text --parse.c--> statements --isa.c: which form? lower.c: operands, code--> code --exec.c--> results
  *
- *   parse.c      lexer, declarations, statements      memory.c     ld, st, atom, red, cp.async, cvta
- *   isa.c        THE table of instruction forms       warp.c       shfl, vote, match, redux, elect
- *   lower.c      operand checks, code, calls          check.c      findings: text, counting
- *   lower_memory.c  the same for memory, cvt, warps   arena.c      device memory and its shadow
- *   lower_tensor.c  the same for matrices             tensor.c     mma, wmma, wgmma, ldmatrix
- *   lanes.def    one line per 32-lane operation       count.c      counters
- *   tensor_sum.c how tensor cores add                 profile.c    counters by launch and line, estimate
- *   scalar.c     compiles lanes.def per CPU level     device.c     chips
- *   registers.c  reads of unwritten registers         driver.c ... the driver's entry points (README.md)
- *   unwritten.c  what nothing wrote, on its way       copies of it: told where it shows
- *   exec.c       warps, paths, barriers, threads      pace.c       polling workers, the watchdog
- *   calls.c      functions, frames, call and return   library.c    vprintf, malloc, free, __assertfail
- *   narrow.c     formats below 16 bits, cvt.rs        video.c      vadd ... vset4
- *   perturb.c    approximations at their bounds       contract.c   mul and add in one rounding
- *   suspect.c    what is legal and not meant       strict.c     order of words, _, special registers
- *   race.c       races: the shadow of accesses        clocks.c      who knows of whose accesses
- *   cluster.c    clusters, waiting, deadlocks         mbarrier.c   mbarriers
- *   guess.c      reads that a cas may justify         operands.c   shared memory that wgmma reads
- *   bulk.c       copies in flight, proxy fences       tensormap.c  tensor maps
- *   lower_async.c   the lowering of these             cluster_launch.c   cuLaunchKernelEx
- *   registers_pool.c  setmaxnreg                      dependents.c  griddepcontrol
- *   warpgroup.c  what four warps do alike           texture.c    tex, tld4, txq, suld, sust, sured, suq
- *   arrays.c     arrays, texture objects              lower_texture.c   the lowering of these
- *   tensor_memory.c  alloc, ld, st, wait, fences      tcgen05.c    mma, cp, shift, commit
- *   lower_tcgen05.c  the lowering of these                                                            */
+ *   parse.c         lexer, declarations, statements   memory.c        ld, st, atom, red, cp.async, cvta
+ *   isa.c           THE table of instruction forms    warp.c          shfl, vote, match, redux, elect
+ *   strict.c        word order, _, special registers  lanes.def       one line per 32-lane operation
+ *   lower.c         operand checks, code, calls       scalar.c        compiles lanes.def per CPU level
+ *   lower_memory.c  lowering of memory, cvt, warps    narrow.c        formats below 16 bits, cvt.rs
+ *   lower_tensor.c  lowering for tensor.c             tensor.c        mma, wmma, wgmma, ldmatrix
+ *   lower_async.c   lowering for the next column:     bulk.c          bulk copies, proxy fences
+ *                                                     cluster.c       clusters, waiting, deadlocks
+ *                                                     mbarrier.c      mbarriers
+ *   lower_tcgen05.c lowering for the next column:     tensor_memory.c alloc, ld, st, wait, fences
+ *                                                     tcgen05.c       mma, cp, shift, commit
+ *   lower_texture.c lowering for texture.c            texture.c       tex, tld4, txq, suld, sust, sured, suq
+ *   exec.c          warps, paths, barriers, threads   tensor_sum.c    how tensor cores round their sums
+ *   calls.c         functions, frames, call, return   library.c       vprintf, malloc, free, __assertfail
+ *   pace.c          polling workers, the watchdog     registers_pool.c  setmaxnreg
+ *   video.c         vadd ... vset4                    warpgroup.c     checks that four warps do the same
+ *   perturb.c       approximations at their bounds    contract.c      mul and add fused to one rounding
+ *   check.c         findings: text, counting          suspect.c       legal PTX that is likely a mistake
+ *   registers.c     reads of unwritten registers      unwritten.c     unwritten values, followed to their use
+ *   race.c          data races: shadow of accesses    clocks.c        happens-before: vector clocks
+ *   guess.c         reads that a cas may justify      operands.c      shared memory that wgmma reads
+ *   dependents.c    griddepcontrol                    count.c         counters
+ *   profile.c       counters by launch and line       arena.c         device memory and its shadow
+ *   arrays.c        arrays, texture objects           tensormap.c     tensor maps
+ *   cluster_launch.c  cuLaunchKernelEx                device.c        chips
+ *   driver.c ...    the driver's entry points (README.md)                                                     */
 #ifndef SIM_H
 #define SIM_H
 
@@ -91,14 +92,14 @@ typedef enum sim_space {
     SP_TEX
 } sim_space;
 
-/* Where the windows of the generic address space lie. Global, constant and host memory have their own
- * addresses. */
+/* Windows of the generic address space. Global, constant and host memory are not in a window: their generic
+ * address is their own address. */
 #define SIM_SHARED_WINDOW (UINT64_C(1) << 48)
 #define SIM_LOCAL_WINDOW  ((UINT64_C(1) << 48) + (UINT64_C(1) << 40))
 #define SIM_PARAM_WINDOW  ((UINT64_C(1) << 48) + (UINT64_C(2) << 40))
 #define SIM_WINDOW_SIZE   (UINT64_C(1) << 32)
 
-/* --- modifiers: everything behind the opcode that is not a type; the list is in isa.c --------- */
+/* --- modifiers: every word after the opcode that is not a type; the list is in isa.c ---------- */
 
 enum { SIM_MOD_WORDS = 8 };
 typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
@@ -127,7 +128,7 @@ typedef struct sim_mods { uint64_t w[SIM_MOD_WORDS]; } sim_mods;
     X(tensormap_generic, "tensormap::generic") X(restrict_shared, "sync_restrict::shared::cluster") \
     X(restrict_shared_cta, "sync_restrict::shared::cta")
 
-/* Families of their own; a name with '::' or a digit at its head has its text beside it. */
+/* Modifiers of one family of instructions. A name that is no C identifier is spelled out beside its own. */
 #define SIM_MODIFIERS_MATRIX(X)
 #define SIM_MODIFIERS_COPY(X) \
     X(noinc, "noinc") X(noComplete, "noComplete") X(arrive_drop, "arrive_drop") X(expect_tx, "expect_tx") \
@@ -178,10 +179,10 @@ typedef struct sim_symbol {
     const char *name;
     struct sim_symbol *hash_next;      /* older symbols of the same bucket */
     struct sim_symbol *list_next;      /* the next variable of the module or function */
-    struct sim_function *function;     /* SYM_FUNC, SYM_PROTO: itself; else the owner (NULL: module scope) */
+    struct sim_function *function;     /* SYM_FUNC, SYM_PROTO: itself; others: the owner (NULL: module scope) */
     uint8_t  kind, type, space;
     uint8_t  vector;                   /* 2 or 4 for .v2/.v4 declarations */
-    bool     is_extern, is_formal, is_array, range;    /* range: %r<n> */
+    bool     is_extern, is_formal, is_array, range;    /* range: %r<n>, `count` registers */
     bool     managed;                  /* .attribute(.managed): the host reads and writes it too */
     uint32_t count;                    /* range: registers */
     uint32_t index;                    /* registers: first index in the function; labels: statement */
@@ -225,12 +226,12 @@ struct sim_operand {
     uint16_t special;
     uint16_t count;                    /* vectors and lists */
     uint32_t reg;                      /* registers: index in the function */
-    bool    offset, indexed, element;  /* + value; sym[n], sym[register]: in items; v.x */
+    bool    offset, indexed, element;  /* plus value; sym[n], sym[register] (see items); v.x */
     sim_symbol *symbol;
     const char *name;                  /* an identifier not yet known: a label */
     int64_t value;                     /* integer, offset of an address or a register, or the bits of a double */
     sim_operand *items;                /* O_VECTOR, O_LIST: elements; O_ADDRESS: the base; O_PAIR: two; O_SYMBOL:
-                                          the register that indexes it */
+                                          the register that indexes the symbol */
 };
 
 enum { SIM_MAX_OPERANDS = 10, SIM_MAX_TYPES = 6, SIM_MAX_LIST = 128 };   /* wgmma has lists of 128 */
@@ -241,7 +242,7 @@ typedef struct sim_statement {
     uint32_t line;
     int32_t guard;                     /* register index, or -1 */
     const char *guard_name;
-    bool guard_negate, labelled;       /* labelled: branches lead here */
+    bool guard_negate, labelled;       /* labelled: a label stands here */
     uint8_t type_count, operand_count;
     uint8_t types[SIM_MAX_TYPES];
     const char *words;                 /* matrix instructions: all modifiers and types, as written */
@@ -266,14 +267,14 @@ typedef struct sim_function {
     uint32_t maxntid[3], reqntid[3], maxnreg, minnctapersm, reqnctapercluster[3], maxclusterrank;
     uint32_t maxntid_count, reqntid_count;
     uint8_t linkage;                   /* LINK_ */
-    uint32_t order;                    /* in the module */
+    uint32_t order;                    /* position in the module */
     bool has_shared;                   /* variables */
     bool is_entry, has_body, is_prototype, noreturn, is_alias, busy, checked, has_barrier, label_waits,
         explicitcluster, blocksareclusters;
     bool address_taken;                /* may be called through a pointer */
     uint64_t address;                  /* its value as a pointer */
-    uint32_t return_at;                /* functions: where the results begin among the bytes of a call */
-    struct sim_frame *frame;           /* in the kernel that was lowered last */
+    uint32_t return_at;                /* functions: offset of the results among the bytes of a call */
+    struct sim_frame *frame;           /* in the kernel lowered last */
     struct sim_kernel *kernel;         /* entries */
 } sim_function;
 
@@ -283,10 +284,10 @@ typedef struct sim_module {
     struct sim_handle *handle;
     struct sim_module *next;           /* of the context */
     struct sim_library *library;       /* that it belongs to */
-    bool part;                         /* an input of a link: what is missing may come from another one */
+    bool part;                         /* an input of a link: another input may define what is missing */
     struct sim_context *context;
     sim_chunk *memory;                 /* everything parsed lives here */
-    char *text;                        /* our copy of the source, for the lines in reports */
+    char *text;                        /* a copy of the source, for the lines in reports */
     size_t text_length;
     const char **lines; uint32_t line_count;
     struct sim_places *places;         /* check.c */
@@ -299,10 +300,10 @@ typedef struct sim_module {
     char *log; size_t log_length, log_capacity; uint32_t error_count;
     bool fatal, out_of_memory;
     jmp_buf *bail;
-    struct sim_lower *lowering;        /* in work: gives back what it holds when a fatal error leaves it */
+    struct sim_lower *lowering;        /* lowering in progress; a fatal error frees what it holds */
 } sim_module;
 
-/* Memory of the module, zeroed; leaves by m->bail when there is none. sim_fatal does not return either. */
+/* Memory of the module, zeroed. When there is none it leaves by m->bail. sim_fatal does not return either. */
 void *sim_alloc(sim_module *m, size_t bytes);
 void  sim_error(sim_module *m, uint32_t line, const char *format, ...) SIM_PRINTF(3, 4);
 void  sim_fatal(sim_module *m, uint32_t line, const char *format, ...) SIM_PRINTF(3, 4);
@@ -315,7 +316,7 @@ int  sim_module_check(struct sim_context *context, const char *text, size_t leng
 void sim_module_free(sim_module *m);
 void sim_parse(sim_module *m);                                /* parse.c */
 void sim_lower_module(sim_module *m);                         /* lower.c */
-int  sim_variable_kind(const sim_symbol *y);                  /* of its memory */
+int  sim_variable_kind(const sim_symbol *y);                  /* MEM_ of the variable's memory */
 void sim_lower_abandon(sim_module *m);
 
 /* --- instruction forms ------------------------------------------------------------------------ */
@@ -342,12 +343,12 @@ typedef struct sim_form {
     const char *name;                  /* opcode and the modifiers that choose the form: "mul.wide" */
     const char *types;                 /* "u32|s32.f32": alternatives of each type position; "" for none */
     const char *mods; /* "rnd! ftz? sat?": groups or names joined by '|'; ! needed, ? allowed */
-    const char *args;                  /* operands, see isa.c; "" with a `lower` that looks at them itself */
+    const char *args;                  /* operands, see isa.c; "" where `lower` checks them itself */
     uint8_t version, target;           /* first .version times ten and first sm_ */
     uint8_t cls;
     sim_lower_fn lower;                /* NULL: the lane operation below */
-    int op, op_ftz, op_any;            /* OP_ of lanes.def: without modifiers, with .ftz alone, with others */
-    uint8_t sub, lanes;                /* what the operation needs besides: i->op, i->count, */
+    int op, op_ftz, op_any;            /* OP_ of lanes.def: no modifiers; .ftz alone; others */
+    uint8_t sub, lanes;                /* further fields of the decoded instruction: i->op, i->count, */
     int32_t imm;                       /* i->imm, */
     uint32_t x;                        /* i->x */
 } sim_form;
@@ -360,7 +361,7 @@ bool sim_opcode_known(const char *opcode);
 struct sim_warp; struct sim_ins;
 typedef void (*sim_handler)(struct sim_warp *w, const struct sim_ins *i, uint32_t mask);
 
-/* How exec.c treats an instruction around or instead of its handler. */
+/* How exec.c executes an instruction: what it does before, after or instead of the handler. */
 typedef enum sim_flow {
     F_PLAIN,
     F_MEMORY,
@@ -374,14 +375,14 @@ typedef enum sim_flow {
     F_YIELD,
     F_CALL,
     F_RETURN,
-    F_WAIT                             /* the handler names lanes (w->gone) that wait here */
+    F_WAIT                             /* the handler sets w->gone to the lanes that wait at this instruction */
 } sim_flow;
 
-#define SIM_CONST_BANK 0x80000000u     /* operand slots: bit 31 chooses the launch's constants */
+#define SIM_CONST_BANK 0x80000000u     /* operand slots: bit 31 selects the launch's constant bank */
 #define SIM_WIDE       0x40000000u     /* in lists of memory operands: the register has 64 bits */
 #define SIM_PRED_NOT   0x80000000u     /* predicate operands: bit 31 negates */
 
-/* Modifier bits of a decoded instruction, for handlers that serve several forms. */
+/* Bits of sim_ins.x. race.h and texture.h define further meanings for their instructions, on the same bits. */
 enum {
     X_FTZ = 1,
     X_SAT = 2,
@@ -404,9 +405,9 @@ enum {
     X_INTROUND = 1 << 24,
     X_BF16 = 1 << 25,
     X_VOLATILE = 1 << 26,
-    X_NC = 1 << 27,                    /* loads: what nothing writes while the kernel runs */
+    X_NC = 1 << 27,                    /* loads: .nc, memory that nothing writes while the kernel runs */
     X_PARAM = 1 << 28,                 /* loads: a parameter or result of a call */
-    X_CLUSTER = 1 << 17                /* shared::cluster: other blocks' memory may be meant */
+    X_CLUSTER = 1 << 17                /* shared::cluster: may address another block's memory */
 };
 enum { R_RN, R_RZ, R_RM, R_RP, R_RNA };
 enum {
@@ -427,25 +428,25 @@ enum {
 };
 enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
 
-#define SIM_WATCH_BEHIND 0x80000000u   /* in a sim_ins's watch */
+#define SIM_WATCH_BEHIND 0x80000000u   /* in sim_ins.watch: `behind` is set */
 
 typedef struct sim_ins {
     sim_handler fn;
-    uint32_t d, a, b, c;               /* slots (units of 32 uint32_t); predicates: indices */
-    uint32_t e, q;                     /* a fourth source; a second destination (predicate + 1, 0: none) */
+    uint32_t d, a, b, c;               /* slots (of 32 uint32_t); predicates: their index */
+    uint32_t e, q;                     /* a fourth source; a second destination (predicate index + 1, 0: none) */
     int64_t  imm;                      /* address offset, branch target */
     uint32_t x;                        /* X_ bits */
     uint32_t line;
     uint16_t guard; bool guard_negate; /* predicate index */
     uint8_t  flow, cls;
     uint8_t  size, count, space;       /* memory: bytes of an element, elements, state space */
-    uint8_t width; /* memory: slots units of a register (1: 32, 2: 64 bits); cvt and others: free */
+    uint8_t width; /* memory: register width in slots (1: 32 bits, 2: 64 bits); other instructions: various */
     uint8_t  op;                       /* sub-operation */
     uint8_t  type;
-    uint8_t  last;                     /* 1: counts as an instruction of the program (helpers do not) */
+    uint8_t  last;                     /* 1: counts as an instruction of the program (helper instructions do not) */
     uint32_t list;                     /* vectors: where their slots begin in kernel->lists */
     uint32_t watch;                    /* registers check: index + 1 into kernel->watches */
-    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind; with SIM_WATCH_BEHIND */
+    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind; watch has SIM_WATCH_BEHIND */
 } sim_ins;
 
 typedef enum sim_special {
@@ -522,18 +523,18 @@ typedef struct sim_watch_entry {
     uint32_t code, watched;
     const char *name;
     uint32_t slot;
-    bool pred, write, guard, wgmma;    /* wgmma: a register that wgmma holds */
+    bool pred, write, guard, wgmma;    /* wgmma: a register that wgmma or tcgen05.ld holds */
 } sim_watch_entry;
 
-/* A function within a kernel's code. Its variables lie at fixed places, or, if one thread can be in it
- * more than once, in frames on the thread's stack. */
+/* A function in a kernel's code. Its variables have fixed places in local memory, or, if a thread may have more
+ * than one call of it open, frames on the thread's stack. */
 typedef struct sim_routine {
     const sim_function *function;
     uint32_t pc;
     uint32_t slot_lo, slot_hi, pred_lo, pred_hi, watch_lo, watch_hi; /* its registers */
-    uint32_t pair_lo, pair_hi;         /* which of its slots are pairs: kernel->pairs */
-    uint32_t base, local_lo, local_hi; /* fixed: parameters, variables */
-    uint32_t abi_bytes, frame_bytes;   /* parameters and results; all of a frame */
+    uint32_t pair_lo, pair_hi;         /* its 64-bit registers: range of kernel->pairs */
+    uint32_t base, local_lo, local_hi; /* at fixed places: parameters and results; variables */
+    uint32_t abi_bytes, frame_bytes;   /* parameters and results; the whole frame */
     bool on_stack, reenters;
 } sim_routine;
 
@@ -542,8 +543,8 @@ typedef struct sim_kernel {
     const sim_function *function; sim_module *module;
     sim_ins *code; uint32_t code_count, code_capacity;
     uint32_t *lists; uint32_t list_count, list_capacity;
-    uint32_t reg_slots;                /* the warp's bank, in slots */
-    uint32_t special_slots;            /* the first of them, which blocks do not clear */
+    uint32_t reg_slots;                /* registers of a warp, in slots */
+    uint32_t special_slots;            /* special registers, first in the bank; a new block does not clear them */
     uint32_t preds;
     uint32_t const_slots; uint32_t *const_bank;
     sim_slot_fill *specials, *launch_specials; uint32_t special_count, launch_special_count;
@@ -551,33 +552,33 @@ typedef struct sim_kernel {
     sim_const_fill *consts; uint32_t const_fill_count;
     uint32_t local_bytes, static_shared, shared_base, dynamic_align;
     sim_shared_symbol *shared_symbols; uint32_t shared_symbol_count;
-    bool clear_registers;              /* some path reads a register that nothing wrote */
-    uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and who touches them */
+    bool clear_registers;              /* some path may read a register before it is written */
+    uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and the instructions that touch them */
     struct sim_watch_entry *watches;
-    uint32_t *barrier_sites, barrier_site_count;         /* barriers.c: aligned barriers, and */
-    struct sim_behind *behind; uint32_t behind_count;    /* where threads come to code behind them */
+    uint32_t *barrier_sites, barrier_site_count;         /* barriers.c: the aligned barriers, and */
+    struct sim_behind *behind; uint32_t behind_count;    /* the first instructions of the code behind each */
     struct sim_uses_of *statements; uint32_t statement_capacity;      /* unwritten.c */
     struct sim_use *uses; uint32_t use_count, use_capacity;
     struct sim_narrow *narrow; uint32_t narrow_count;
     uint8_t *slot_bytes, *unread;
-    bool broken_uses;                  /* there was no memory for them */
+    bool broken_uses;                  /* `uses` is incomplete: out of memory */
     uint32_t wgmma_first, wgmma_count; /* tensor.c: watches of registers that wgmma holds */
     uint32_t max_dynamic_shared;       /* cuFuncSetAttribute */
-    uint32_t most_registers;           /* the most that a setmaxnreg.inc asks for */
-    uint32_t entry;                    /* where it begins: the functions that it calls lie before it */
+    uint32_t most_registers;           /* the largest operand of its setmaxnreg.inc */
+    uint32_t entry;                    /* pc of its first instruction: the functions that it calls lie before */
     sim_routine *routines; uint32_t routine_count;
     uint32_t *pairs; uint32_t pair_count; /* the first slots of 64-bit registers, in order */
-    uint32_t local_fixed;              /* bytes of local memory before the stack; local_bytes is all */
+    uint32_t local_fixed;              /* bytes of local memory below the stack; local_bytes is the total */
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
-    bool lasting;                      /* prints, or allocates: a launch cannot be undone */
-    bool uses_reserved;                /* the part of shared memory that belongs to the system */
-    bool tensor_memory;                /* tcgen05 */
-    uint8_t tensor_group;              /* blocks of a tcgen05 operation: 1, 2; 0: not said yet */
-    bool bulk_stores;                  /* bulk copies, wgmma or tcgen05 read shared memory: look after proxy fences */
-    bool clocks;                       /* fences, acquires or releases order its accesses */
+    bool lasting;                      /* it prints or allocates: a launch cannot be undone (race.c) */
+    bool uses_reserved;                /* it uses the shared memory that CUDA reserves (%reserved_smem_*) */
+    bool tensor_memory;                /* it uses tcgen05 */
+    uint8_t tensor_group;              /* cta_group of its tcgen05 instructions: 1, 2; 0: none seen yet */
+    bool bulk_stores;                  /* bulk copies, wgmma or tcgen05 read shared memory: check proxy fences */
+    bool clocks;                       /* fences, acquires or releases order its accesses: needs vector clocks */
     bool triggers;                     /* griddepcontrol.launch_dependents */
-    bool surface_stores;               /* sust, sured: texels change while it runs */
+    bool surface_stores;               /* sust, sured: textures may change while it runs */
     bool dynamic_set;
     int carveout, cluster_flags[2];
     struct sim_handle *handle, *kernel_handle;
@@ -587,8 +588,8 @@ void sim_kernel_free(sim_kernel *k);
 
 /* --- devices, contexts, memory ---------------------------------------------------------------- */
 
-/* What an SM does in a clock at best: threads' instructions by class, f16 multiply-adds of the tensor
- * units, bytes between it and the L2 cache.  For the profile's estimate. */
+/* Peak rates of an SM in a clock: thread instructions by class, f16 multiply-adds of the tensor cores, bytes
+ * between SM and L2. For the profile's estimate. */
 typedef struct sim_rates { uint16_t fp32, fp64, half, integer, special, tensor, l2_bytes; } sim_rates;
 
 typedef struct sim_device {
@@ -608,37 +609,37 @@ typedef enum sim_memory_kind { MEM_DEVICE, MEM_HOST, MEM_MODULE, MEM_CONST, MEM_
 
 typedef struct sim_allocation {
     uint64_t base, size;
-    uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when it was written */
+    uint8_t *host, *shadow;            /* shadow: one bit for each byte, set when the byte was written */
     size_t host_mapped, shadow_mapped;
     bool freed, owned_by_caller, managed, freed_later;
-    bool surfaced;                     /* an array that a surface object was made of */
-    bool of_graph, graph_live;         /* a node's: freed and there again; allocated, as the calls go */
+    bool surfaced;                     /* an array that a surface object was created from */
+    bool of_graph, graph_live;         /* of a graph's alloc node; allocated, in the order of calls */
     uint8_t kind;
     unsigned flags;                    /* of cuMemHostAlloc, cuMemHostRegister */
-    uint16_t entry; uint64_t call;     /* who made it */
+    uint16_t entry; uint64_t call;     /* the driver call that made it */
     struct sim_pool *pool;
     struct sim_uses *uses;             /* order.c */
-    atomic_bool padded;                /* bytes that nothing had written were copied here */
-    atomic_uchar widest;               /* element that a kernel has stored here */
+    atomic_bool padded;                /* a copy brought bytes here that nothing had written */
+    atomic_uchar widest;               /* largest element that a kernel has stored here */
     uint64_t written_at;
     const char *label;                 /* module variables */
     uint64_t serial;
     struct sim_context *context;
-    _Atomic(_Atomic(struct sim_race_page *) *) races;         /* race.c: by KB, while a kernel runs */
+    _Atomic(_Atomic(struct sim_race_page *) *) races;         /* race.c: page by KB, while a kernel runs */
 } sim_allocation;
 
 int sim_memory_alloc(struct sim_context *c, uint64_t size, int kind, const char *label, sim_allocation **out);
 int  sim_memory_free(uint64_t base, int kind);
-void sim_memory_of_graph(sim_allocation *a);       /* becomes a graph's, and sleeps */
-void sim_memory_sleep(sim_allocation *a);          /* freed, and may be there again: memory of a graph */
-void sim_memory_wake(sim_allocation *a);           /* with nothing written in it */
-uint64_t sim_graph_memory(int attribute);          /* used, most used, reserved, most reserved */
+void sim_memory_of_graph(sim_allocation *a);       /* makes it memory of a graph, asleep */
+void sim_memory_sleep(sim_allocation *a);          /* memory of a graph is freed; it may be allocated again */
+void sim_memory_wake(sim_allocation *a);           /* it is allocated again, with nothing written */
+uint64_t sim_graph_memory(int attribute);          /* used, highest use, reserved, highest reserved */
 void sim_graph_memory_reset(int attribute);
 int  sim_memory_register(struct sim_context *c, void *host, uint64_t size, sim_allocation **out);
-/* Device memory that lies in a mapping of the caller's, which it takes over; all of it counts as written. */
+/* Device memory in a mapping of the caller, which it takes over. All of it counts as written. */
 int  sim_memory_adopt(struct sim_context *c, void *mapped, uint64_t size, sim_allocation **out);
-sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, freed ones too */
-/* The next allocation of a context, from *at = 0 on; NULL at the end. */
+sim_allocation *sim_memory_at(uint64_t address);   /* as sim_memory_find, but freed ones too */
+/* The next allocation of a context; begin with *at = 0. NULL at the end. */
 sim_allocation *sim_memory_next(const struct sim_context *c, uint32_t *at);
 void sim_memory_free_context(struct sim_context *c);
 sim_allocation *sim_memory_find(uint64_t address); /* the live allocation that holds this byte, or NULL */
@@ -646,7 +647,7 @@ void sim_memory_describe(uint64_t address, uint64_t size, char *out, size_t cap)
 uint64_t sim_memory_used(void);
 void sim_memory_release_all(void);
 
-/* Other workers may set bits of the same byte of a shadow. */
+/* Other workers may set bits of the same shadow byte meanwhile. */
 #if defined(__GNUC__)
 static inline uint8_t sim_shadow_byte(const uint8_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 #else
@@ -679,27 +680,27 @@ typedef struct sim_context {
     struct sim_library *libraries;
     struct sim_pool *pools;
     struct sim_capture *captures;
-    uint64_t pending;                  /* pieces of work that wait */
+    uint64_t pending;                  /* pieces of work that are queued */
     uint64_t id;
     unsigned flags;
     int cache_config, shared_config;
     size_t limits[10];
-    uint64_t grid_workspace;           /* what %envreg1:%envreg2 of a cooperative launch point to */
+    uint64_t grid_workspace;           /* grid barrier: where %envreg1:%envreg2 of a cooperative launch point */
 } sim_context;
 
 /* --- running ---------------------------------------------------------------------------------- */
 
 typedef struct sim_options {
     int bounds, align, uninitialised, registers, barriers, sync_masks, threads, quiet, watchdog;
-    int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, what vprintf may hold */
-    int perturb, contract, exact_sums; /* perturb.c, contract.c, tensor_sum.c; before a module is loaded */
+    int stack, heap, fifo;             /* bytes: a thread's stack, the device heap, vprintf's FIFO */
+    int perturb, contract, exact_sums; /* perturb.c, contract.c, tensor_sum.c; read when a module is loaded */
     int suspects;
     int budget, profile, barrier_places;
-    int races, race_strict, async, seed; /* seed: -1: PTXSIM_SEED */
+    int races, race_strict, async, seed; /* seed: -1: that of PTXSIM_SEED */
 } sim_options;
 extern sim_options sim_option;
 
-enum { SIM_ERROR_AGAIN = -1 };        /* a finding: one worker runs it again (race.c) */
+enum { SIM_ERROR_AGAIN = -1 };        /* a finding: undo the launch and run it with one worker (race.c) */
 enum { SIM_CODE_OK = 0, SIM_ERROR_ILLEGAL_ADDRESS = 700, SIM_ERROR_TIMEOUT = 702, SIM_ERROR_MISALIGNED = 716,
        SIM_ERROR_LAUNCH_FAILED = 719, SIM_ERROR_ASSERT = 710, SIM_ERROR_ILLEGAL_INSTRUCTION = 715,
        SIM_ERROR_INVALID_PC = 718 };
@@ -707,8 +708,8 @@ enum { SIM_CODE_OK = 0, SIM_ERROR_ILLEGAL_ADDRESS = 700, SIM_ERROR_TIMEOUT = 702
 typedef struct sim_counts {            /* per worker; added up after a launch */
     ptxsim_counters c;
     uint64_t warp[C_COUNT], thread[C_COUNT];
-    uint64_t polls;                    /* reads by which a thread may be waiting for another one, */
-    uint64_t deeds;                    /* and atomics that changed something */
+    uint64_t polls;                    /* reads that may be polling for another thread's write */
+    uint64_t deeds;                    /* atomics that changed memory */
 } sim_counts;
 
 typedef struct sim_launch {
@@ -716,14 +717,14 @@ typedef struct sim_launch {
     sim_context *context;
     uint32_t grid[3], block[3];
     uint32_t threads, warps, dynamic_shared, shared_bytes;
-    uint32_t reserved_at;              /* in shared memory, if the kernel asks for it */
+    uint32_t reserved_at;              /* offset of the reserved part of shared memory, if the kernel uses it */
     uint64_t workspace;                /* of a cooperative launch, for grid-wide barriers */
     uint8_t *params; uint32_t param_bytes;
     uint64_t block_count, grid_id;
     uint64_t limit_ns;                 /* the watchdog's; 0: none (pace.c) */
-    uint64_t begun_ns, told_ns;        /* of the first worker: when it began and last told its progress */
-    atomic_ullong *late;               /* by worker: 1 when it was over the limit */
-    atomic_bool asleep;                /* helpers are still to be woken */
+    uint64_t begun_ns, told_ns;        /* worker 0: when it began, when it last printed its progress */
+    atomic_ullong *late;               /* by worker: 1 when it is over the time limit */
+    atomic_bool asleep;                /* the helper threads have not been woken yet */
     atomic_ullong next_block;          /* in units of cluster_size blocks */
     atomic_int error;
     uint32_t resident_limit;
@@ -732,22 +733,22 @@ typedef struct sim_launch {
     struct sim_profile *profile;       /* NULL: not profiled */
     bool profile_lines;
     atomic_ullong issued;              /* warp instructions, counted while there is a budget */
-    uint32_t cluster[3], cluster_size; /* blocks of a cluster; block_count / cluster_size units of work */
+    uint32_t cluster[3], cluster_size; /* in blocks; a unit of work is a cluster */
     bool explicit_cluster;
-    bool races;                        /* look for them */
-    uint32_t seed;                     /* of an adversarial order; 0: blocks, warps, lowest path in turn */
-    uint64_t stride;                   /* block n of the order is n * stride + seed */
-    atomic_ullong watch_ns;            /* when it becomes suspect of spinning for ever; 0: not set */
+    bool races;                        /* check for races */
+    uint32_t seed;                     /* random order; 0: blocks and warps in turn, lowest path first */
+    uint64_t stride;                   /* of the random order: unit n is n * stride + seed */
+    atomic_ullong watch_ns;            /* when it becomes suspected of spinning for ever; 0: not set */
     atomic_bool suspect;
-    atomic_ullong changes;             /* of memory, while it is suspect */
-    atomic_ullong *quiet;              /* by worker: `changes` + 1 since which all its blocks repeat */
+    atomic_ullong changes;             /* of memory, counted while it is suspected */
+    atomic_ullong *quiet;              /* by worker: `changes` + 1 at which all its blocks repeat their state */
     uint32_t workers;
     bool cooperative;
-    struct sim_touches *touches;       /* order.c: not NULL: keep the ranges that the kernel touches */
-    struct sim_grid *flight;           /* dependents.c: NULL: nothing of griddepcontrol concerns it */
+    struct sim_touches *touches;       /* order.c: not NULL: record the ranges that the kernel touches */
+    struct sim_grid *flight;           /* dependents.c: NULL: griddepcontrol does not concern it */
 } sim_launch;
 
-/* Whether every block has begun. Blocks begin in units: a cluster's all at once. */
+/* Whether every block has begun. Clusters begin as a whole. */
 static inline bool sim_all_begun(const sim_launch *l)
 { return atomic_load(&l->next_block) >= l->block_count / l->cluster_size; }
 
@@ -759,29 +760,29 @@ typedef struct sim_path { uint32_t pc, mask; uint8_t state, barrier; bool force;
 typedef struct sim_warp {
     uint32_t *bank[2];                 /* registers, constants */
     uint32_t *p;                       /* predicates, one mask each */
-    uint32_t *watch;                   /* written lanes of watched registers */
+    uint32_t *watch;                   /* by watched register: lanes that have written it */
     uint32_t *scratch;
     uint32_t cc;                       /* carry flags */
-    bool     wgmma_fenced, wgmma_open; /* tensor.c: groups of wgmma, and how many are known to be done */
-    uint32_t wgmma_groups, wgmma_done;
+    bool     wgmma_fenced, wgmma_open; /* tensor.c: wgmma.fence executed; an uncommitted group is open */
+    uint32_t wgmma_groups, wgmma_done; /* groups committed, and known to be complete */
     const struct sim_ins *wgmma_last;
     uint32_t pc, active, live, index;
-    uint32_t backward;                 /* backward branches since this path was chosen */
-    uint32_t picks;                    /* paths chosen by the seed's dice */
-    uint64_t passed;                   /* barriers that the warp has come to, by number mod 64 */
-    uint64_t spin_state, spin_changes; /* barriers.c: an earlier state, and when */
+    uint32_t backward;                 /* number of times a running path was put back; time stamp of path.turn */
+    uint32_t picks;                    /* random draws among paths, with a seed */
+    uint64_t passed;                   /* barriers that the warp has reached: bit is the barrier's number mod 64 */
+    uint64_t spin_state, spin_changes; /* barriers.c: hash of an earlier state; launch->changes + 1 then */
     uint32_t spin_age, spin_limit;
-    uint64_t turns, spin_turns;        /* how often it was its turn; when spin_state was noted */
+    uint64_t turns, spin_turns;        /* turns of the warp; their number when spin_state was taken */
     bool     spin_repeats;
     bool     fault, force, waits;      /* waits: a path may be parked (P_WAIT) */
-    bool     unwritten;                /* some register holds what nothing wrote (unwritten.c) */
-    bool     yielded;                  /* a path of several slept when it was its turn */
-    bool     left;                     /* lanes exited before others */
-    uint32_t gone, events;             /* of F_WAIT; the cluster's events when it was parked */
-    uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have waited, and when */
-    bool     grid_unsafe;              /* let its dependents go before that */
-    uint32_t cluster_now, cluster_done; /* lanes that arrived at the cluster's barrier; that may pass it */
-    const struct sim_ins *tried[SIM_LANES]; /* by lane: a try_wait that was false */
+    bool     unwritten;                /* some register holds an unwritten value (unwritten.c) */
+    bool     yielded;                  /* a path executed nanosleep while the warp had others */
+    bool     left;                     /* some lanes exited while others went on */
+    uint32_t gone, events;             /* F_WAIT: lanes that wait; the cluster's event count when they were parked */
+    uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have executed griddepcontrol.wait; era */
+    bool     grid_unsafe;              /* it executed launch_dependents before that */
+    uint32_t cluster_now, cluster_done; /* lanes that have arrived at the cluster's barrier; that may pass it */
+    const struct sim_ins *tried[SIM_LANES]; /* by lane: its last try_wait, if that was false */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -789,14 +790,14 @@ typedef struct sim_warp {
     const sim_kernel *kernel;
     sim_launch *launch;
     uint64_t issued;
-    sim_lane_stack *calls;             /* for each lane: where its open calls return to (calls.c) */
+    sim_lane_stack *calls;             /* for each lane: return addresses of its open calls (calls.c) */
 } sim_warp;
 
 typedef struct sim_barrier {
     uint32_t expected;
     uint32_t arrived_warps;
     bool active, reduces;
-    const sim_ins *first;              /* where it was first reached */
+    const sim_ins *first;              /* the instruction that reached it first */
     uint32_t popc;
     bool all, any;
 } sim_barrier;
@@ -811,28 +812,28 @@ typedef struct sim_block {
     sim_barrier barriers[16];
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
     struct sim_barrier_use *uses;      /* by barrier (barriers.c) */
-    uint32_t *behind; size_t behind_capacity;  /* [site][warp]: lanes behind that barrier (barriers.c) */
+    uint32_t *behind; size_t behind_capacity;  /* [site][warp]: lanes that executed code behind that barrier */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
     uint64_t clock, rounds, quiet, calm_since;
-    uint32_t calm;                     /* rounds without a change while the launch is suspected to spin */
-    uint64_t configured;               /* launch_serial that filled the special slots */
-    bool done, ended, idle;            /* idle: nothing ran, and something waits for an event */
-    bool polls;                        /* nothing but polling in the last round */
-    bool watched;                      /* accesses of shared memory are told to bulk.c */
+    uint32_t calm;                     /* rounds without a change of memory, while the launch is suspected */
+    uint64_t configured;               /* launch_serial for which the special slots are filled */
+    bool done, ended, idle;            /* idle: nothing ran, and some path waits for an event */
+    bool polls;                        /* the last round did nothing but poll */
+    bool watched;                      /* bulk.c must see accesses to its shared memory */
     struct sim_cluster *cluster, *own; uint32_t rank;
     struct sim_mbarrier_record *mbarriers; uint32_t mbarrier_count, mbarrier_capacity;
-    struct sim_proxy *proxy;           /* bulk.c: who wrote which word since a proxy fence */
-    struct sim_operand_reads *operands;    /* operands.c: what wgmma may still read */
-    uint32_t *groups; uint32_t group_capacity;   /* bulk groups that each thread has committed */
+    struct sim_proxy *proxy;           /* bulk.c: last generic-proxy writer of each word */
+    struct sim_operand_reads *operands;    /* operands.c: what wgmma and tcgen05 may still read */
+    uint32_t *groups; uint32_t group_capacity;   /* bulk groups committed by each thread */
     struct sim_tensor_memory *tensor;  /* NULL until a launch uses tcgen05 */
     struct sim_group_log *group_logs; uint32_t group_log_count; bool group_logs_used;    /* warpgroup.c */
     struct sim_register_pool *pool; bool pool_used;      /* setmaxnreg: registers_pool.c */
-    struct sim_remote *remote; uint32_t remote_ranks;   /* by rank: the last access from another block */
-    struct sim_race_block *race;       /* NULL until a launch looks for races */
-    struct sim_async *async;           /* copies on their way; NULL until there is one */
+    struct sim_remote *remote; uint32_t remote_ranks;   /* by rank: last access from another block */
+    struct sim_race_block *race;       /* NULL until a launch checks for races */
+    struct sim_async *async;           /* cp.async copies in flight; NULL until there is one */
     sim_lane_stack *calls; uint32_t call_stacks;
-    struct sim_unwritten *unwritten;   /* NULL until a warp reads what nothing wrote */
+    struct sim_unwritten *unwritten;   /* NULL until a warp reads an unwritten value */
     char *printed; size_t printed_length, printed_capacity;
 } sim_block;
 
@@ -843,8 +844,8 @@ typedef struct sim_worker {
     struct sim_touches *touches;       /* order.c */
     sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
-    uint32_t vain;                     /* turns in which its blocks only polled */
-    uint64_t slept_ns, watched_from, unwatched;    /* pace.c; unwatched: work since it looked at the clock */
+    uint32_t vain;                     /* turns in a row in which its blocks only polled */
+    uint64_t slept_ns, watched_from, unwatched;    /* pace.c; unwatched: work since it last read the clock */
     struct sim_profile_part *profile;  /* NULL: not profiled */
 } sim_worker;
 
@@ -880,7 +881,7 @@ static inline uint32_t sim_lowest(uint32_t x) { uint32_t n = 0; while (!(x & 1))
 #define SIM_EACH_LANE(lane, mask) \
     for (uint32_t left_ = (mask), lane; left_ && (lane = sim_lowest(left_), 1); left_ &= left_ - 1)
 
-/* lanes.def, one handler for each operation, at the best level that this CPU has */
+/* lanes.def: one handler for each operation, compiled for the best level that this CPU has */
 enum {
 #define L(name, dst, a, b, c, expr) OP_##name,
 #define P(name, slot, read) OP_##name,
@@ -894,7 +895,7 @@ enum {
 enum { SIM_NO_OP = -1 };
 sim_handler sim_op_handler(int op);
 
-/* memory.c: one thread's access, checked like ld and st (see there) */
+/* memory.c: accesses of one thread, with the checks of ld and st */
 typedef enum sim_access { SIM_READ, SIM_WRITE, SIM_UPDATE } sim_access;
 void sim_combine(const sim_ins *how, uint8_t *p, uint32_t size, uint64_t value, bool global);
 uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_space space,
@@ -935,9 +936,9 @@ void sim_alloca(sim_warp *w, const sim_ins *i, uint32_t mask);
 
 /* library.c: the functions that CUDA links to every program */
 sim_handler sim_library_function(const char *name, uint32_t *params, uint32_t *returns);
-void sim_output_block(sim_block *b);   /* what the block printed goes to its launch, */
-void sim_output_launch(sim_launch *l); /* in the order of the blocks to the FIFO, */
-void sim_output_flush(bool to_stdout); /* and to stdout where the host synchronises */
+void sim_output_block(sim_block *b);   /* moves the text that the block printed to its launch, */
+void sim_output_launch(sim_launch *l); /* from there in block order to the FIFO, */
+void sim_output_flush(bool to_stdout); /* from there to stdout, when the host synchronises */
 sim_allocation *sim_heap_find(uint64_t address);
 bool sim_heap_describe(uint64_t address, char *out, size_t cap);
 void sim_heap_release(struct sim_context *c);
@@ -956,13 +957,13 @@ enum { SIM_LINE_TEXT = 340 };
 const char *sim_line_text(const sim_module *m, uint32_t line, char out[SIM_LINE_TEXT]); /* "line 12, file.c:34" */
 void sim_places_free(struct sim_places *x);
 void sim_report_host(const char *kind, const char *format, ...) SIM_PRINTF(2, 3);
-void sim_host_read(uint64_t address, uint64_t size); /* the host reads device memory: was it written? */
+void sim_host_read(uint64_t address, uint64_t size); /* reports what the host reads unwritten */
 
-/* --- profile.c: one record a launch, made while the option is on ------------------------------ */
+/* --- profile.c: one record for each launch while the option is on ----------------------------- */
 
 void sim_profile_begin(sim_launch *l);                        /* sets l->profile */
-void sim_profile_join(sim_worker *w, sim_launch *l);          /* a worker begins, ... */
-void sim_profile_leave(sim_worker *w, sim_launch *l);         /* ... and adds what it has */
+void sim_profile_join(sim_worker *w, sim_launch *l);          /* a worker starts counting, ... */
+void sim_profile_leave(sim_worker *w, sim_launch *l);         /* ... and adds its counts to the record */
 void sim_profile_end(sim_launch *l);
 void sim_profile_line(sim_worker *w, uint32_t pc, bool counts, uint32_t mask);
 void sim_profile_touch(struct sim_profile_part *p, const uint64_t *at, uint32_t mask, uint32_t bytes,

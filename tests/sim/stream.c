@@ -1,13 +1,13 @@
-/* stream.c - streams that lag, and events.
+/* stream.c - streams whose work runs late, and events.
  *
  * Every asynchronous call becomes a piece of work in its stream's queue. Work runs as late as
  * synchronisation allows: when the host waits for it, when something that the host waits for comes after
  * it, one piece at a time when the host asks whether it is done, and in the background when the host has
- * stopped calling (it may be looking at memory). Programs that forget to wait see what they would see on
+ * made no call for a while (it may be reading memory). Programs that forget to wait see what they would see on
  * the slowest chip.
  *
- * The order that the calls establish is kept as vector clocks: work carries what is ordered before it, as
- * counts of each stream's work. order.c compares. */
+ * The order that the calls establish is kept as vector clocks: each piece of work carries what is ordered before
+ * it, as a number of pieces for each stream. order.c compares them. */
 #include "driver.h"
 #include "dependents.h"
 #include "pace.h"
@@ -18,14 +18,14 @@ _Thread_local bool sim_in_host_function;
 
 enum { MOST_PENDING = 1 << 17, IDLE_TICK = 100, IDLE_TICKS = 2 };
 
-uint64_t sim_host_calls;               /* host functions that ran */
+uint64_t sim_host_calls;               /* number of host functions that have run */
 bool sim_running_early;
 static sim_order *host;                /* what the host has waited for */
 static uint64_t host_version = 1, stream_serial;
 static uint32_t clock_count;
-static bool *clock_used;               /* by a stream that lives */
-static uint64_t *clock_queued;         /* where a number's next stream goes on counting */
-static uint64_t pending;               /* in all contexts */
+static bool *clock_used;               /* by a live stream */
+static uint64_t *clock_queued;         /* where the next stream with that index continues to count */
+static uint64_t pending;               /* queued pieces of work, in all contexts */
 
 /* --- clocks ----------------------------------------------------------------------------------- */
 
@@ -40,7 +40,7 @@ void sim_clock_drop(sim_order *k) { if (k && !--k->references) free(k); }
 
 static sim_order *keep(sim_order *k) { if (k) k->references++; return k; }
 
-/* Joins `other` and (id, seq) into *k. False: no memory. */
+/* Merges `other` and (id, seq) into *k. False: out of memory. */
 static bool join(sim_order **k, const sim_order *other, uint32_t id, uint64_t seq)
 {
     bool covered = sim_clock_covers(*k, id, seq);
@@ -103,7 +103,7 @@ sim_work *sim_work_new(sim_work_kind kind, size_t more)
     return w;
 }
 
-/* For graphs: the same work again, not queued anywhere. */
+/* For graphs: a copy of the work that is not queued. */
 sim_work *sim_work_copy(const sim_work *from)
 {
     size_t more = from->kind == W_KERNEL ? from->u.launch.param_bytes : 0;
@@ -129,7 +129,7 @@ void sim_work_free(sim_work *w)
     if (!w) return;
     sim_clock_drop(w->clock);
     if (w->deps != w->few) free(w->deps);
-    if (w->kind == W_COPY) { /* also one that a stream refused */
+    if (w->kind == W_COPY) { /* also work that a stream refused */
         free(w->u.copy.staged);
         if (w->u.copy.checked) sim_checked_copies--;
         if (w->u.copy.guard) sim_guard_drop(w->u.copy.guard);
@@ -203,7 +203,7 @@ sim_stream *sim_stream_legacy(sim_context *c)
     return c->legacy;
 }
 
-/* Each thread's default streams, by context; they end with the context. */
+/* Each thread's default streams, by context, which frees them. */
 static _Thread_local struct { uint64_t context; sim_stream *stream; } mine[8];
 
 static sim_stream *per_thread(sim_context *c)
@@ -228,7 +228,7 @@ sim_stream *sim_stream_of(sim_context *c, const void *handle)
 
 bool sim_streams_idle(const sim_context *c) { return !c->pending; }
 
-/* Streams that were destroyed with work in them. */
+/* Frees destroyed streams once no work is queued. */
 static void bury(sim_context *c)
 {
     if (c->pending) return;
@@ -305,14 +305,14 @@ SIM_EXPORT void ptxsim_fault(const char *text)
     host_function_fault = true;
 }
 
-/* Carries the stream's first piece of work out, whose dependencies are done. False: it waits for memory. */
+/* Runs the stream's first piece of work, whose dependencies are done. False: it waits for a value in memory. */
 static bool run_head(sim_stream *s)
 {
     sim_work *w = s->head;
     sim_context *c = s->context;
     int code = CU_OK;
     sim_guards_down();
-    bool dead = c->sticky != 0;        /* a poisoned context does nothing more, but gives back what it has */
+    bool dead = c->sticky != 0;        /* a poisoned context does nothing but free memory */
     if (w->kind == W_VALUE && !w->u.value.write && !dead && !value_holds(w)) return false;
     switch (w->kind) {
     case W_KERNEL: if (!dead) code = sim_launch_work(w); break;
@@ -321,11 +321,11 @@ static bool run_head(sim_stream *s)
     case W_VALUE:
         if (dead) break;
         code = run_value(w);
-        if (w->u.value.write) host_learns(w->clock, s->id, w->seq);      /* that may be looking at it */
+        if (w->u.value.write) host_learns(w->clock, s->id, w->seq);      /* the host may be polling it */
         break;
     case W_ALLOC:  if (!dead) code = run_alloc(w); break;
     case W_FREE:   code = run_free(w); break;
-    case W_EMPTY: {                    /* cuMemAllocAsync: the memory is there from here on */
+    case W_EMPTY: {                    /* cuMemAllocAsync: the memory may be used from here on */
         sim_allocation *a = w->u.release.address ? sim_memory_find(w->u.release.address) : NULL;
         if (a) sim_order_range(w, a, a->base, a->base + a->size, 0, 0, true);
         break;
@@ -347,7 +347,7 @@ static bool run_head(sim_stream *s)
         if (host_function_fault) code = SIM_ERROR_TIMEOUT;
         sim_api_resume();
         s->busy = false;
-        host_learns(w->clock, s->id, w->seq);                 /* it may have told the host */
+        host_learns(w->clock, s->id, w->seq);                 /* it may have notified the host */
         sim_api_signal();
         break;
     }
@@ -372,14 +372,14 @@ static bool ready(const sim_stream *s)
     return true;
 }
 
-/* Something else that can run, while a stream waits for a value in memory. */
+/* Runs work of another stream while one waits for a value in memory. */
 static bool run_other(sim_context *c)
 {
     for (sim_stream *s = c->streams; s; s = s->next) if (ready(s) && run_head(s)) return true;
     return false;
 }
 
-/* Runs the stream's work up to `seq` and whatever that comes after. */
+/* Runs the stream's work up to `seq`, and the work that it depends on. */
 int sim_drain(sim_stream *s, uint64_t seq)
 {
     enum { FIRST = 16 };
@@ -432,7 +432,7 @@ int sim_synchronise(sim_context *c)
         for (sim_stream *s = c->streams; s; s = s->next) {
             if (s->done == s->queued) continue;
             (void)sim_drain(s, s->queued);
-            more = true;                                      /* a host function may have let others queue */
+            more = true;                                      /* a host function may have let others queue work */
             break;
         }
     }
@@ -441,7 +441,7 @@ int sim_synchronise(sim_context *c)
     return c->sticky;
 }
 
-/* One piece of work though nobody waits for it: the caller asks whether it is done. */
+/* Runs one piece of work early: the caller asks whether the work is done, but does not wait. */
 static void nudge(sim_stream *s)
 {
     if (s->busy) return;
@@ -451,7 +451,7 @@ static void nudge(sim_stream *s)
     sim_running_early = false;
 }
 
-/* --- in the background ------------------------------------------------------------------------ */
+/* --- the background thread -------------------------------------------------------------------- */
 
 
 static struct { pthread_t thread; bool started, quit, asleep; uint64_t calls; } idle;
@@ -523,7 +523,7 @@ static bool after(sim_work *w, sim_stream *s, sim_stream *t)
     return depend(w, t, t->queued) && join(&s->clock, t->clock, t->id, t->queued);
 }
 
-/* The host has no business in pinned memory that the copy has still to write. */
+/* Guards pinned memory that the copy will write: the host must not access it before. */
 static void raise_guard(sim_work *w)
 {
     sim_copy *k = &w->u.copy;
@@ -554,7 +554,7 @@ int sim_enqueue(sim_stream *s, sim_work *w)
     if (!fine) { sim_work_free(w); return CU_OUT_OF_MEMORY; }
     w->clock = keep(s->clock);
     if (w->programmatic && !w->after) w->after = s->queued;
-    if (w->programmatic && sim_host_knows(s->id, w->after)) w->programmatic = false; /* it has ended */
+    if (w->programmatic && sim_host_knows(s->id, w->after)) w->programmatic = false; /* the kernel before has ended */
     w->seq = ++s->queued;
     w->next = NULL;
     if (s->tail) s->tail->next = w; else s->head = w;
@@ -640,7 +640,7 @@ SIM_API cuStreamDestroy_v2(void *handle)
     sim_capture_abandon(s);
     sim_handle_drop(s->handle);
     s->handle = NULL;
-    s->zombie = true;                                         /* its work goes on */
+    s->zombie = true;                                         /* its work still runs */
     bury(s->context);
     return leave(CU_OK);
 }
@@ -824,7 +824,7 @@ SIM_API cuEventCreate(sim_handle **out, unsigned flags)
     ENTER(cuEventCreate);
     USABLE();
     if (!out || flags > 7) return leave(CU_INVALID_VALUE);
-    if ((flags & 4) && !(flags & 2)) return leave(CU_INVALID_VALUE); /* between processes: without times */
+    if ((flags & 4) && !(flags & 2)) return leave(CU_INVALID_VALUE); /* interprocess: without timing */
     if (flags & 4) return leave(CU_NOT_SUPPORTED);
     sim_event *e = calloc(1, sizeof *e);
     if (!e || !(e->handle = sim_handle_new(H_EVENT, e))) { free(e); return leave(CU_OUT_OF_MEMORY); }
@@ -883,7 +883,7 @@ SIM_API cuStreamWaitEvent(void *stream, void *event, unsigned flags)
     sim_stream *s = e ? sim_stream_of(c, stream) : NULL;
     if (!e || !s) return leave(CU_INVALID_HANDLE);
     if (flags > 1) return leave(CU_INVALID_VALUE);
-    if (e->context != c) {                                    /* of another context: waited for here */
+    if (e->context != c) {                                    /* of another context: wait for it now */
         if (e->finished < e->recorded) (void)sim_drain(e->stream, e->seq);
         return leave(CU_OK);
     }
@@ -942,7 +942,7 @@ SIM_API cuEventElapsedTime(float *ms, void *start, void *end)
 SIM_API cuEventElapsedTime_v2(float *ms, void *start, void *end)
 { ENTER(cuEventElapsedTime_v2); USABLE(); return leave(elapsed(ms, start, end)); }
 
-/* --- between processes: not here -------------------------------------------------------------- */
+/* --- interprocess communication: not supported ------------------------------------------------ */
 
 typedef struct ipc { char bytes[64]; } ipc;
 

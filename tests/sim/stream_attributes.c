@@ -1,11 +1,11 @@
-/* stream_attributes.c - what callers keep with a stream: set, read back, copied. Of these only the priority
- * means something here, and that only to those who ask for it. */
+/* stream_attributes.c - attributes of streams: set, read back, copied. Only the priority has a meaning
+ * here, and only for those who query it. */
 #include "driver.h"
 
 enum { ACCESS_POLICY_WINDOW = 1, SYNCHRONIZATION_POLICY = 3, PRIORITY = 8, SYNC_DOMAIN_MAP = 9,
        SYNC_DOMAIN = 10 };
 
-/* Its place among those that are kept as they are; -1: it is none. */
+/* The attribute's index in sim_stream.attributes; -1: it is not stored there. */
 static int kept(int attribute)
 {
     switch (attribute) {

@@ -1,10 +1,10 @@
-/* strict.c - what ptxas is strict about beyond modifiers, types and operands' kinds: words that belong to the
- * name and have a place in it, the order of two state spaces, `_` and special registers as operands. */
+/* strict.c - rules of ptxas beyond modifiers, types and kinds of operands: modifiers that belong to the name and
+ * must stand in order, the order of two state spaces, `_` and special registers as operands. */
 #include "sim.h"
 #include "lower.h"
 
-/* Words that make up a name stand behind one another, before all others; the longest of these that an
- * instruction has all words of is its name. */
+/* Words that make up a name must follow each other, before all other words. An instruction's name is the longest of
+ * these whose words it all has. */
 static const char *const names[] = {
     "bar.cta", "bar.cta.red", "bar.cta.sync", "bar.cta.arrive", "bar.red", "bar.warp.sync", "barrier.cta",
     "barrier.cluster.arrive", "barrier.cluster.wait", "cp.async", "cp.async.bulk",
@@ -32,7 +32,7 @@ static const char *next_word(const char *p, size_t *n)
     return p;
 }
 
-/* Where `word` stands among the words of `text`; 0: it does not. */
+/* The position of `word` among the words of `text`, from 1; 0: it is not there. */
 static uint32_t place_of(const char *text, const char *word, size_t length)
 {
     size_t n;
@@ -44,8 +44,8 @@ static uint32_t place_of(const char *text, const char *word, size_t length)
 
 static uint32_t place(const char *text, const char *word) { return place_of(text, word, strlen(word)); }
 
-/* How many words the name has; 0: not all of them are in the text.  *misplaced: the first that is not where
- * it belongs. */
+/* The number of words in the name; 0: the text lacks some. *misplaced: the first that is not at its position,
+ * or NULL. */
 static uint32_t words_of(const char *name, const char *shown, const char **misplaced, size_t *misplaced_n)
 {
     size_t n;
@@ -106,7 +106,7 @@ bool sim_special_allowed(const sim_statement *s)
            && integer(s->types[1]);
 }
 
-/* `_` where a result belongs: `index` is the operand's, t the type. */
+/* Whether `_` is allowed as result: `index` is that of the operand, t the type. */
 bool sim_sink_allowed(const sim_statement *s, uint32_t index, sim_type t)
 {
     static const char *const fine[] = { "atom", "call", "elect", "lop3", "setp" };
@@ -117,7 +117,7 @@ bool sim_sink_allowed(const sim_statement *s, uint32_t index, sim_type t)
     return kind == O_VECTOR || (kind == O_PAIR && t == T_PRED);
 }
 
-/* The place and the length of a bit field, where they are constants. */
+/* Checks position and length of a bit field, if they are constants. */
 bool sim_field_in_range(sim_module *m, const sim_statement *s)
 {
     bool extract = !strcmp(s->opcode, "bfe");

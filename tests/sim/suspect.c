@@ -1,16 +1,16 @@
-/* suspect.c - what the assembler takes in silence and nobody means: told when a thread comes to it.
+/* suspect.c - legal PTX that is likely a mistake: reported when a thread executes it.
  *
  *   immediate-cut          a constant with bits that its type does not hold
  *   count-range            a shift or field that lies outside its operand; a barrier for 0 threads; bits of
- *                          shfl's c that mean nothing
+ *                          shfl's c that have no meaning
  *   division-by-zero       by a constant
- *   carry-flag             addc after sub.cc, subc after add.cc, or a carry of another basic block: the flag is
- *                          for straight-line code, and what a borrow is in it is the chip's own
+ *   carry-flag             addc after sub.cc, subc after add.cc, or a carry from another basic block: the flag is
+ *                          for straight-line code, and its value after a borrow depends on the chip
  *   duplicate-destination  a vector load that gives one register two values
  *   alignment-luck         a variable declared with less alignment than its access needs
  *
- * Option "suspects". They are looked for once, when code is made; a finding is an instruction of its own
- * in front of the suspect, so other code pays nothing. */
+ * Option "suspects". They are found when code is lowered; a finding is an instruction of its own
+ * before the suspect, so other code pays nothing. */
 #include "sim.h"
 #include "lower.h"
 #include "unwritten.h"

@@ -1,7 +1,7 @@
 /* tcgen05.c - operations on tensor memory that one thread starts: tcgen05.mma, cp, shift and commit.
  *
- * Layouts and descriptors: PTX ISA, "TensorCore 5th Generation Family Instructions", whose figures are given
- * there as CuTe layouts by NVIDIA/cutlass (include/cute/atom/mma_traits_sm100.hpp, copy_traits_sm100.hpp,
+ * Layouts and descriptors: PTX ISA, "TensorCore 5th Generation Family Instructions", whose figures NVIDIA/cutlass
+ * has as CuTe layouts (include/cute/atom/mma_traits_sm100.hpp, copy_traits_sm100.hpp,
  * arch/mma_sm100_desc.hpp). What these leave open is refused; README.md lists it. Sums: tensor_sum.c. */
 #include "async.h"
 #include "tensor_memory.h"
@@ -12,7 +12,7 @@ enum { MOST_K = 128, MOST_N = 256, SLICE = 16, ALL_GROUPS = 0xff };
 
 /* --- the instruction descriptor ----------------------------------------------------------------- */
 
-/* How D lies in tensor memory. Of the pair, the even block has the first half of M. */
+/* The layout of D in tensor memory. In a pair of blocks, the even one has the first half of M. */
 typedef enum layout {
     L_WHOLE,   /* row m: lane m */
     L_SPLIT,   /* 64 rows: lane 32 (m / 16) + m % 16 */
@@ -106,7 +106,7 @@ static bool read_scales(const reader *r, const sim_tcgen05 *o, product *p) {
     return true;
 }
 
-/* M and N of this kind. */
+/* Reads M and N, and checks that this form has them. */
 static bool read_shape(const reader *r, const sim_tcgen05 *o, product *p) {
     bool scaled = block_scaled(o), pair = o->group == 2, bytes = sim_elements[p->t.b.type].bits == 8;
     p->n = field(r->bits, 17, 6) << 3;
@@ -132,7 +132,7 @@ static bool read_shape(const reader *r, const sim_tcgen05 *o, product *p) {
     return true;
 }
 
-/* What no source says. */
+/* Refuses forms whose layout no source gives. */
 static bool is_known(const reader *r, const product *p) {
     const sim_tcgen05 *o = p->o;
     const char *open = NULL;
@@ -198,7 +198,7 @@ static bool read_instruction(sim_warp *w, const sim_ins *i, uint32_t lane, produ
 typedef struct matrix {
     uint64_t start, leading, stride;
     uint32_t width;         /* bytes of the swizzle; 0: none */
-    bool wide_atoms, trans; /* wide_atoms: 32 bytes */
+    bool wide_atoms, trans; /* wide_atoms: the swizzle moves 32-byte units */
 } matrix;
 
 static bool wrong_matrix(const reader *r, uint64_t d, char which, const char *format, ...) SIM_PRINTF(4, 5);
@@ -212,7 +212,7 @@ static bool wrong_matrix(const reader *r, uint64_t d, char which, const char *fo
                             (unsigned long long)d, text);
 }
 
-/* bits: of an element; depth: bytes along K */
+/* Decodes a matrix descriptor. bits: of an element; depth: bytes along K. */
 static bool read_matrix(const reader *r, uint64_t d, char which, bool trans, uint32_t bits, uint32_t depth,
                         matrix *y) {
     static const uint8_t widths[8] = {0, 128, 128, 0, 64, 0, 32, 0};
@@ -259,7 +259,7 @@ static bool read_matrix(const reader *r, uint64_t d, char which, bool trans, uin
     return true;
 }
 
-/* The shared address of 16 bytes: `across` counts rows (transposed: elements of k), `chunk` goes along k (M, N). */
+/* The shared address of 16 bytes: `across` is a row (transposed: an element of k), `chunk` is along k (M or N). */
 static uint64_t chunk_address(const matrix *y, uint32_t across, uint32_t chunk) {
     uint64_t at = y->start, bytes = (uint64_t)chunk * 16;
     if (!y->width && !y->trans)
@@ -277,7 +277,7 @@ static uint64_t chunk_address(const matrix *y, uint32_t across, uint32_t chunk) 
     return y->width ? at ^ (at >> 7 & (y->width / 16 - 1u)) << 4 : at;
 }
 
-/* The bytes of a chunk in the shared memory of `b`; NULL after a fault. */
+/* Reads a chunk in the shared memory of `b`; NULL after a fault. */
 static const uint8_t *fetch_chunk(const reader *r, sim_block *b, const matrix *y, uint32_t across,
                                   uint32_t chunk, uint32_t bytes) {
     sim_warp *w = r->w;
@@ -292,7 +292,7 @@ static const uint8_t *fetch_chunk(const reader *r, sim_block *b, const matrix *y
 
 /* --- elements ----------------------------------------------------------------------------------- */
 
-/* Of sixteen bytes (packed: elements of 6 or 4 bits side by side, with nothing behind them). */
+/* Converts the elements of 16 bytes to double (packed: 6- or 4-bit elements without padding). */
 static uint32_t expand(uint8_t type, const uint8_t *p, bool packed, double *x) {
     const double *table = sim_byte_values(type);
     uint32_t words[4];
@@ -332,7 +332,7 @@ static uint32_t packed_bytes(uint8_t type) {
     return type == E_E2M1_BYTE ? 8 : type == E_E2M3 || type == E_E3M2 ? 12 : 16;
 }
 
-/* `lines` rows or columns from `first` on; element (line, z) goes to out[line * line_step + z * k_step]. */
+/* Reads `lines` rows or columns from `first` on; element (line, z) goes to out[line * line_step + z * k_step]. */
 static bool fetch_matrix(const reader *r, sim_block *b, const matrix *y, uint8_t type, uint32_t first,
                          uint32_t lines, uint32_t k, double *out, uint32_t line_step, uint32_t k_step,
                          bool negative) {
@@ -357,7 +357,7 @@ static bool fetch_matrix(const reader *r, sim_block *b, const matrix *y, uint8_t
 
 /* --- matrices in tensor memory ------------------------------------------------------------------ */
 
-typedef struct sim_tensor_room { /* one product at a time */
+typedef struct sim_tensor_room { /* buffers of one product */
     double a[SIM_TENSOR_LANES * MOST_K], stored[SIM_TENSOR_LANES * MOST_K], b[MOST_N * MOST_K],
         scaled_a[SLICE * MOST_K], c[SLICE * MOST_N];
     int32_t ea[SLICE * MOST_K], eb[MOST_N * MOST_K];
@@ -374,7 +374,7 @@ static bool cell_known(const reader *r, const sim_block *b, uint32_t lane, uint3
     return false;
 }
 
-/* Allocated, in both blocks of a pair; lanes as the operand has to have them. */
+/* An operand in tensor memory: checks its lane, and that its columns are allocated in each block. */
 static bool operand_part(const reader *r, sim_block *b, const sim_tensor_address *at, const char *name,
                          uint32_t columns, bool half, sim_tensor_part *p) {
     uint32_t address = sim_tensor_place(r->w, at, r->lane), lane = address >> 16;
@@ -387,7 +387,7 @@ static bool operand_part(const reader *r, sim_block *b, const sim_tensor_address
     return sim_tensor_allocated(r->w, r->ins, r->lane, p);
 }
 
-/* Lane and column (from D's first) of an element of the block's rows. */
+/* Lane and column, relative to D's first column, of an element of the block's rows. */
 static void place_of(const product *p, uint32_t m, uint32_t n, uint32_t *lane, uint32_t *column) {
     uint32_t part;
     switch (p->layout) {
@@ -413,7 +413,7 @@ static uint32_t d_columns(const product *p) {
     return p->layout == L_HALVES ? p->n / 2 : p->layout == L_QUARTERS ? p->n / 4 : p->n;
 }
 
-/* A of this block: p->rows rows of `stored` elements. */
+/* Reads this block's part of A: p->rows rows of `stored` elements. */
 static bool fetch_a(const reader *r, const product *p, sim_block *b, uint32_t stored, double *out) {
     const sim_tcgen05 *o = p->o;
     uint8_t type = p->t.a.type;
@@ -456,7 +456,7 @@ static bool fetch_a(const reader *r, const product *p, sim_block *b, uint32_t st
 
 /* --- sparse A ----------------------------------------------------------------------------------- */
 
-/* The two bits of metadata for elements k, k + 1 (kinds of 4 bits: k ... k + 3) of a row. */
+/* The two bits of metadata of elements k and k + 1 of a row (4-bit kinds: of k to k + 3). */
 static uint32_t metadata(const sim_tensor_memory *t, const product *p, uint32_t column, uint32_t m,
                          uint32_t k) {
     uint32_t lane = m, bit = k;
@@ -497,11 +497,11 @@ static bool spread(const reader *r, const product *p, sim_block *b, const double
     for (uint32_t m = 0; m < p->rows; m++)
         for (uint32_t j = 0; j < half; j += unit) {
             uint32_t to;
-            if (p->o->kind == TK_TF32) { /* one of two: four bits, 0100 or 1110 */
+            if (p->o->kind == TK_TF32) { /* one of two elements is stored: 0100 or 1110 */
                 uint32_t v = metadata(t, p, address, m, 2 * j) | metadata(t, p, address, m, 2 * j + 1) << 2;
                 if (v != 4 && v != 14) goto bad;
                 to = 2 * j + (v == 14);
-            } else { /* j counts two stored ones for four of k */
+            } else { /* two stored of every four along k */
                 uint32_t q = j / unit, k = q / 2 * 4 * unit;
                 uint32_t first = metadata(t, p, address, m, k),
                          second = metadata(t, p, address, m, k + 2 * unit);
@@ -519,7 +519,7 @@ static bool spread(const reader *r, const product *p, sim_block *b, const double
 
 /* --- scale factors ------------------------------------------------------------------------------ */
 
-/* Of row or column x, the j-th along K. */
+/* The j-th scale factor along K of row or column x. */
 static double factor(const sim_tensor_memory *t, const product *p, uint32_t which, uint32_t column,
                      uint32_t x, uint32_t j) {
     uint32_t byte = p->scale_id[which] + j;
@@ -549,7 +549,7 @@ static bool scale_part(const reader *r, const product *p, sim_block *b, uint32_t
     return true;
 }
 
-/* As for mma.sync: where a sum is a term (sum.group), its exponent is that of the factors alone. */
+/* Applies a scale factor, as for mma.sync: if groups are added to one term, its exponent is that of the factors. */
 static void scale_one(const product *p, double *x, int32_t *e, double f) {
     int32_t more;
     sim_sum_exponents(&f, 1, p->t.scale_type == E_UE8M0 ? -127 : -6, &more);
@@ -571,7 +571,7 @@ static uint32_t d_bits(const product *p, double x) {
     return (uint32_t)(int64_t)x;
 }
 
-/* Which columns .ws takes as 0: a bit for each. */
+/* The columns that .ws replaces by 0: one byte for each. */
 static bool zero_columns(const reader *r, const product *p, uint8_t *zero) {
     const sim_tcgen05 *o = p->o;
     memset(zero, 0, MOST_N);
@@ -595,7 +595,7 @@ static bool zero_columns(const reader *r, const product *p, uint8_t *zero) {
     return true;
 }
 
-/* Sixteen rows of this block, columns n0 to n0 + count. */
+/* Multiplies sixteen rows of this block by columns n0 to n0 + count. */
 static void multiply_slice(const reader *r, const product *p, sim_block *b, room *x, uint32_t row,
                            uint32_t n0, uint32_t count, uint32_t d_column, uint32_t d_lane, uint32_t sa) {
     const sim_tcgen05 *o = p->o;
@@ -640,7 +640,7 @@ static void multiply_slice(const reader *r, const product *p, sim_block *b, room
         }
 }
 
-/* Columns n0 to n0 + count of B, [k][count], from the block or blocks that hold them. */
+/* Reads columns n0 to n0 + count of B, as [k][count], from the block or blocks that hold them. */
 static bool fetch_b(const reader *r, const product *p, sim_block *const blocks[2], uint32_t n0,
                     uint32_t count, room *x, const uint8_t *zero) {
     matrix y;
@@ -663,7 +663,7 @@ static bool fetch_b(const reader *r, const product *p, sim_block *const blocks[2
     return true;
 }
 
-/* The blocks that take part, the even one first. */
+/* The blocks that take part, the even one first; false after a fault. */
 static bool blocks_of(const reader *r, uint32_t group, sim_block *out[2]) {
     sim_block *b = r->w->block;
     const sim_cluster *c = b->cluster;
@@ -746,7 +746,7 @@ static void put_row(sim_block *b, uint32_t lane, uint32_t column, const uint8_t 
     }
 }
 
-/* Sixteen elements of 6 or 4 bits become bytes: the four bits in the middle, as kind::f8f6f4 reads them. */
+/* Unpacks sixteen elements of 6 or 4 bits to bytes: 4 bits go to the middle, where kind::f8f6f4 reads them. */
 static void unpack(uint32_t bits, const uint8_t *p, uint8_t *out) {
     for (uint32_t e = 0; e < 16; e++) {
         uint32_t at = e * bits, v = p[at / 8] | (at % 8 + bits > 8 ? (uint32_t)p[at / 8 + 1] << 8 : 0);
@@ -815,8 +815,8 @@ void sim_tcgen05_cp(sim_warp *w, const sim_ins *i, uint32_t m) {
     }
 }
 
-/* Eight columns: lanes 1 to 31 of a quarter go one down. Whether the other quarters shift too, and what is in the
- * last lane, no source says: both count as not written. */
+/* Shifts eight columns: lanes 1 to 31 of a quarter move down by one. No source says whether the other quarters shift
+ * too, or what the last lane holds: these count as unwritten. */
 static bool shift(const reader *r, const sim_tcgen05 *o) {
     uint32_t address = sim_tensor_place(r->w, &o->d, r->lane), lane = address >> 16, first = address & 0xffff;
     sim_block *blocks[2];
@@ -848,7 +848,7 @@ void sim_tcgen05_shift(sim_warp *w, const sim_ins *i, uint32_t m) {
 
 /* --- commit --------------------------------------------------------------------------------------- */
 
-/* c: the slot of the mask of a multicast, or UINT32_MAX */
+/* i->c: slot of the multicast mask, or UINT32_MAX */
 void sim_tcgen05_commit(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_cluster *c = w->block->cluster;
     SIM_EACH_LANE(l, m) {

@@ -1,16 +1,16 @@
 /* tensor.c - matrix instructions: ldmatrix, stmatrix, movmatrix, mma, wmma, wgmma.
  *
- * A warp's fragments are spread out into matrices of doubles, multiplied by plain loops that the compiler
- * vectorises, and gathered again. Products of the formats here are exact in double, and so are the
+ * A warp's fragments are expanded to matrices of doubles, multiplied by plain loops that the compiler
+ * vectorises, and packed again. Products of the formats here are exact in double, and so are the
  * integers. Sums of floats are those of the described chip (tensor_sum.c); with the option "exact-sums" a sum
- * starts with C, goes through k upwards in double and is rounded once to D's type. f64 rounds each step, as
- * its multiply-add does.
+ * starts with C, adds products in order of k in double and is rounded once to D's type. f64 rounds each step, as
+ * its fma does.
  *
  * With g = lane / 4, t = lane % 4 and `per` elements in a register, register r of
  *   A holds row g + 8 (r & 1), columns t per + 4 per (r >> 1) + 0, 1, ...; of 8 rows: columns t per + 4 per r
  *   B holds column g, rows t per + 4 per r + 0, 1, ...
- *   C and D hold row g + 8 (e >> 1 & 1), column 2 t + (e & 1), e counting elements
- * and larger matrices (wmma, wgmma) are such tiles one after the other. */
+ *   C and D hold row g + 8 (e >> 1 & 1), column 2 t + (e & 1), where e is the element's index
+ * and larger matrices (wmma, wgmma) are sequences of such tiles. */
 #include "tensor.h"
 #include "async.h"
 #include "tensor_memory.h"
@@ -44,7 +44,7 @@ static double byte_values[E_COUNT][256];
 bool sim_tensor_avx2;
 static pthread_once_t prepared = PTHREAD_ONCE_INIT;
 
-/* Formats without infinity or NaN: exponent and mantissa of the given widths. */
+/* The value of a format without infinity or NaN, with the given widths of exponent and mantissa. */
 static double plain_float(uint32_t x, int exponent, int mantissa, int bias)
 {
     uint32_t e = x >> mantissa & ((1u << exponent) - 1), m = x & ((1u << mantissa) - 1);
@@ -85,7 +85,7 @@ static uint32_t per_register(uint8_t type)
     return sim_elements[type].bits >= 32 ? 1 : 32u / sim_elements[type].bits;
 }
 
-/* The elements of one register of every lane. */
+/* Expands one register of every lane to its elements. */
 static SIM_INLINE void expand_by(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANES])
 {
     const double *table = byte_values[type];
@@ -142,7 +142,7 @@ static void expand(uint8_t type, const uint32_t *s, double out[MAX_PER][SIM_LANE
     expand_by(type, s, out);
 }
 
-/* The bits of a result of that type. */
+/* The bits of a result of this type. */
 static uint64_t pack(uint8_t type, double x, bool saturate)
 {
     switch (type) {
@@ -159,8 +159,8 @@ typedef struct place {
     uint32_t row, col;
 } place;
 
-/* The first element of register r of lane 0. The others follow along k, and those of lane l lie l / 4 rows
- * (B: columns) and l % 4 * per elements of k further on. */
+/* The first element of register r in lane 0. The register's other elements follow along k; those of lane l are
+ * l / 4 rows (B: columns) and l % 4 * per elements of k further on. */
 static inline place corner_a(uint32_t rows, uint32_t k, uint32_t per, uint32_t r)
 {
     if (rows == 8) return (place){ 0, 4 * r * per };
@@ -175,7 +175,7 @@ static inline place corner_b(uint32_t k, uint32_t per, uint32_t r)
     return (place){ 4 * (r % block) * per, r / block * 8 };
 }
 
-/* Element e of lane 0; that of lane l lies l / 4 rows and l % 4 * 2 columns further on. */
+/* Element e of lane 0; that of lane l is l / 4 rows and l % 4 * 2 columns further on. */
 static inline place corner_c(uint32_t rows, uint32_t columns, uint32_t e)
 {
     uint32_t each = rows == 8 ? 2 : 4, tile = e / each, in = e % each;
@@ -200,7 +200,7 @@ static inline place place_c(uint32_t rows, uint32_t columns, uint32_t e, uint32_
     return (place){ p.row + (l >> 2), p.col + (l & 3) * 2 };
 }
 
-/* m8n8k4 of f16: lanes 4q..4q+3 and 16+4q..16+4q+3 make product q. */
+/* m8n8k4 of f16: lanes 4q..4q+3 and 16+4q..16+4q+3 compute product q. */
 static inline place place_quad_c(uint8_t type, uint32_t e, uint32_t l)
 {
     uint32_t half = l >> 4 & 1;
@@ -210,7 +210,7 @@ static inline place place_quad_c(uint8_t type, uint32_t e, uint32_t l)
 
 /* --- fragments -------------------------------------------------------------------------------- */
 
-/* Registers that hold the matrix once; wmma's f16 fragments have copies behind them. */
+/* Registers that hold each element once; wmma's f16 fragments repeat them in further registers. */
 static uint32_t needed(const sim_fragment *f, uint32_t elements)
 {
     uint32_t n = elements / (SIM_LANES * per_register(f->type));
@@ -309,7 +309,7 @@ static void write_d(sim_warp *w, const sim_fragment *f, uint32_t rows, uint32_t 
 
 /* --- products --------------------------------------------------------------------------------- */
 
-/* c[m][n] += a[m][k] b[k][n], k upwards; n is a multiple of 8. `fused` for f64, whose products round. */
+/* c[m][n] += a[m][k] b[k][n] in order of k; n is a multiple of 8. `fused` is for f64, whose products are inexact. */
 static SIM_INLINE void multiply_by(const double *restrict a, const double *restrict b, double *restrict c,
                                       uint32_t m, uint32_t n, uint32_t k, bool fused)
 {
@@ -346,7 +346,7 @@ static SIM_INLINE void multiply_by(const double *restrict a, const double *restr
 __attribute__((target("avx2,fma"))) static void multiply_avx2(const double *a, const double *b, double *c,
                                                               uint32_t m, uint32_t n, uint32_t k)
 {
-    multiply_by(a, b, c, m, n, k, true);                      /* exact products: fused or not is the same */
+    multiply_by(a, b, c, m, n, k, true);                      /* products are exact: fused or not gives the same */
 }
 #endif
 
@@ -365,8 +365,8 @@ static void multiply(const double *a, const double *b, double *c, uint32_t m, ui
         multiply_by(a, b, c, m, n, k, false);
 }
 
-/* Lanes that an instruction for the whole warp lacks because the block has no such threads, or because
- * they have left; those that go another way have been told by exec.c. */
+/* Reports lanes that a warp-wide instruction lacks because the block has no such threads, or because they have
+ * exited; exec.c has reported those that took another path. */
 static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     pthread_once(&prepared, prepare);
@@ -377,7 +377,8 @@ static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- sparse A --------------------------------------------------------------------------------- */
 
-/* Two bits say where a stored element (4-bit types: a pair) lies among four; tf32: four bits, one of two. */
+/* Expands sparse A. Two bits give the position among four of a stored element (4-bit types: of a pair); tf32: four
+ * bits, one of two. */
 static void spread(const sim_warp *w, const sim_tensor *t, const double *stored, double *a)
 {
     const uint32_t *meta = sim_slot(w, t->metadata);
@@ -399,8 +400,8 @@ static void spread(const sim_warp *w, const sim_tensor *t, const double *stored,
 
 /* --- block scales ----------------------------------------------------------------------------- */
 
-/* The exponents of elements are moved as well; where a sum is a term (sim_sum.group), its exponent is that of
- * the factors alone. */
+/* Applies a scale factor to an element and its exponent; if groups are added to one term (sim_sum.group), the
+ * exponent becomes that of the factors alone. */
 static void scale_element(const sim_tensor *t, double *x, int32_t *e, double factor)
 {
     int32_t f;
@@ -441,7 +442,7 @@ void sim_tensor_products(const sim_tensor *t, double *a, double *b, const int32_
     else multiply(a, b, c, m, n, k, t->a.type == E_F64);
 }
 
-/* c += a b, as the instruction adds. */
+/* c += a b, with the instruction's rounding and scale factors. */
 static void add_products(const sim_warp *w, const sim_tensor *t, double *a, double *b, double *c, uint32_t m,
                          uint32_t n, uint32_t k)
 {
@@ -567,14 +568,14 @@ static void lane_addresses(const sim_warp *w, const sim_tensor *t, uint64_t *at)
         at[l] = t->wide ? wide[l] + (uint64_t)t->offset : (uint32_t)(narrow[l] + (uint32_t)t->offset);
 }
 
-/* The sixteen bytes at each of the first `rows` lanes' addresses. */
+/* Reads or writes the 16 bytes at the addresses of the first `rows` lanes. */
 static bool reach_rows(sim_warp *w, const sim_ins *i, const sim_tensor *t, uint32_t rows, uint32_t m,
                        sim_access access, uint8_t **row)
 {
     uint64_t at[SIM_LANES];
     uint32_t lanes = rows == 32 ? SIM_FULL : (1u << rows) - 1;
     lane_addresses(w, t, at);
-    if (t->space == SP_GENERIC) /* they have to point to shared memory */
+    if (t->space == SP_GENERIC) /* generic addresses must point to shared memory */
         for (uint32_t l = 0; l < SIM_LANES; l++) at[l] -= SIM_SHARED_WINDOW;
     for (uint32_t l = 0; l < SIM_LANES; l++) row[l] = NULL;
     return sim_reach_all(w, i, lanes & m, at, SP_SHARED, 16, 16, access, row);
@@ -604,7 +605,7 @@ void sim_ldmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
     for (uint32_t r = 0; r < t->d.regs; r++)
         for (uint32_t l = 0; l < SIM_LANES; l++) {
             uint32_t g = l >> 2, s = l & 3, v;
-            if (big) { /* bytes, transposed: two registers a matrix */
+            if (big) { /* b8: transposed, two registers for each matrix */
                 const uint8_t(*p)[16] = (const uint8_t(*)[16])bytes + r / 2 * 16 + s * 4;
                 uint32_t col = g + 8 * (r & 1);
                 v = p[0][col] | (uint32_t)p[1][col] << 8 | (uint32_t)p[2][col] << 16
@@ -671,7 +672,7 @@ static walk walk_of(const sim_tensor *t, const sim_fragment *f)
     walk k = { .per = per_register(f->type) };
     k.rows = t->part == 'b' ? t->k : t->m;
     k.columns = t->part == 'a' ? t->k : t->n;
-    k.along_rows = t->part != 'b'; /* a register's elements follow along a row */
+    k.along_rows = t->part != 'b'; /* elements of a register are consecutive in a row */
     k.elements = f->type == E_F64 ? k.rows * k.columns / SIM_LANES : needed(f, k.rows * k.columns);
     return k;
 }
@@ -694,7 +695,7 @@ static place place_in(const sim_tensor *t, const sim_fragment *f, const walk *k,
     }
 }
 
-/* One register of every lane, from or to memory, in as few accesses as the layout allows. */
+/* Moves one register of every lane from or to memory, in as few accesses as the layout allows. */
 static bool wmma_register(sim_warp *w, const sim_ins *i, const sim_tensor *t, const sim_fragment *f,
                           const walk *k, uint32_t r, const uint64_t *base, const uint64_t *stride, uint32_t m,
                           bool store)
@@ -742,7 +743,7 @@ static void wmma_memory(sim_warp *w, const sim_ins *i, uint32_t m, const sim_fra
             continue;
         }
         if (store) break;
-        const uint32_t *from = slot_of(w, f, r % k.elements); /* copies that wmma.mma does not look at */
+        const uint32_t *from = slot_of(w, f, r % k.elements); /* copies, which wmma.mma does not read */
         uint32_t *to = (uint32_t *)(uintptr_t)slot_of(w, f, r);
         SIM_EACH_LANE(l, m) to[l] = from[l];
     }
@@ -759,10 +760,10 @@ void sim_wmma_store(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- wgmma ------------------------------------------------------------------------------------ */
 
-/* The operation is carried out when it is issued, by each warp for its 16 rows of the 64. What a program
- * may not see of that is watched: every register that it holds has a word with the number of the group of
- * the last mma_async, with a bit that says that others have touched it since the last fence, and with how the
- * mma_async used it: whether it adds into it, and if no fence came since, with which shape. */
+/* The operation is carried out when it is issued, by each warp for its 16 of the 64 rows. To find accesses
+ * that are too early, every register that it holds has a word: the number of the group of the last mma_async, a bit
+ * for an access by another instruction since the last fence, and how the mma_async used it: whether it adds to it,
+ * and, if no fence came since, its shape. */
 #define TOUCHED 0x80000000u
 #define SUM     0x40000000u
 #define SHAPED  0x20000000u
@@ -790,7 +791,7 @@ void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m)
     if (i->op == 1) {
         w->wgmma_groups++;
         w->wgmma_open = false;
-        w->block->cluster->events++;   /* others may be waiting for this one: sim_wgmma_gather */
+        w->block->cluster->events++;   /* other warps may wait for this one: sim_wgmma_gather */
         return;
     }
     if (i->op == 2) {
@@ -855,9 +856,9 @@ static layout layout_of(uint64_t descriptor, bool trans)
                      widths[descriptor >> 62],         trans };
 }
 
-/* The shared address of a chunk of 16 bytes: `major` counts rows along the stored direction's other one,
- * `chunk` goes along the stored direction (k, or M or N when transposed). The bits 4..6 of an address are
- * xored with bits 7..9, counted from where the pattern starts. */
+/* The shared address of a chunk of 16 bytes: `across` is a line of the stored matrix, `chunk` is along the stored
+ * direction (k, or M or N when transposed). Address bits 4..6 are xored with bits 7..9, counted from where the
+ * swizzle's pattern starts. */
 static uint64_t chunk_address(const layout *y, uint32_t across, uint32_t chunk)
 {
     uint64_t at = y->start + (uint64_t)(across & 7) * y->width * 16 + (uint64_t)(chunk % y->width) * 16;
@@ -871,7 +872,7 @@ static uint64_t chunk_address(const layout *y, uint32_t across, uint32_t chunk)
     return at ^ (((at - (y->base << 7)) >> 7 & (y->width - 1u)) << 4);
 }
 
-/* The elements of 16 bytes. */
+/* Converts the elements of 16 bytes to double. */
 static void expand_chunk(uint8_t type, const uint32_t words[4], double x[16])
 {
     for (uint32_t q = 0; q < 4; q++) {
@@ -892,7 +893,7 @@ static void expand_chunk(uint8_t type, const uint32_t words[4], double x[16])
     }
 }
 
-/* A matrix of `lines` rows (A) or columns (B) from `first` on, each of k elements, from shared memory;
+/* Reads `lines` rows (A) or columns (B) from `first` on, each of k elements, from shared memory;
  * element (line, z) goes to out[line * line_step + z * k_step]. */
 static bool fetch_matrix(sim_warp *w, const sim_ins *i, uint8_t type, const layout *y, uint32_t first,
                          uint32_t lines, uint32_t k, double *out, uint32_t line_step, uint32_t k_step,
@@ -953,7 +954,7 @@ static bool wgmma_bits(sim_warp *w, const sim_ins *i, const sim_tensor *t, const
 static void differ(sim_warp *w, const sim_ins *i, uint32_t lane, const char *what)
 { sim_report_at(w, i, "warpgroup", lane, "%s of this thread is not that of the warp's first one", what); }
 
-/* Of all threads of the warp, and of the warpgroup, the same. */
+/* Checks that descriptors and scale-d are the same in all threads of the warp and of the warpgroup. */
 static void check_same(sim_warp *w, const sim_ins *i, const sim_tensor *t, uint32_t m)
 {
     uint32_t first = sim_lowest(m), p = sim_pred(w, t->scale_d) & m;
@@ -970,7 +971,7 @@ static void check_same(sim_warp *w, const sim_ins *i, const sim_tensor *t, uint3
     }
 }
 
-/* A swizzle's pattern begins at multiples of its rows, or the descriptor says by how many it does not. */
+/* Checks that a swizzled matrix begins where its pattern repeats, unless the base offset says otherwise. */
 static void check_pattern(sim_warp *w, const sim_ins *i, const layout *y, char which)
 {
     if (!((y->start >> 7 ^ y->base) & (y->width - 1u)) || !sim_option.align) return;

@@ -1,4 +1,4 @@
-/* tensor.h - what lower_tensor.c tells tensor.c about a matrix instruction. */
+/* tensor.h - the decoded form of a matrix instruction, made by lower_tensor.c for tensor.c. */
 #ifndef SIM_TENSOR_H
 #define SIM_TENSOR_H
 #include "sim.h"
@@ -7,25 +7,25 @@ SIM_PRIVATE_BEGIN
 
 typedef enum sim_element {
     E_NONE, E_F16, E_BF16, E_TF32, E_F32, E_F64, E_S32, E_S8, E_U8, E_S4, E_U4, E_B1, E_E4M3, E_E5M2,
-    E_E3M2, E_E2M3, E_E2M1, E_E2M1_BYTE,           /* the last: four bits in the middle of a byte */
+    E_E3M2, E_E2M3, E_E2M1, E_E2M1_BYTE,           /* E_E2M1_BYTE: the four bits in the middle of a byte */
     E_UE8M0, E_UE4M3, E_B16, E_B8, E_B8X16, E_B6X16, E_B4X16, E_COUNT
 } sim_element;
 
 typedef struct sim_element_info { const char *name; uint8_t bits; } sim_element_info;
 extern const sim_element_info sim_elements[E_COUNT];
 
-/* Registers that hold a matrix, spread over the warp; their slots begin at `list` in kernel->lists. */
+/* The registers of a matrix that is spread over the warp; their slots begin at `list` in kernel->lists. */
 typedef struct sim_fragment { uint8_t type, regs; uint32_t list; } sim_fragment;
 
 typedef enum sim_matrix_kind { SIM_MMA, SIM_WMMA, SIM_WGMMA, SIM_TCGEN05 } sim_matrix_kind;
 
-/* How the products of an instruction are added up: see tensor_sum.c. */
+/* How an instruction adds its products: see tensor_sum.c. */
 typedef struct sim_sum {
-    uint8_t fraction, kept;            /* bits behind the point: of the terms (0: sums are exact), of an f32 */
-    uint8_t step, group;               /* elements of k that are added at a time; those whose sum is a term */
-    bool f16, wide, scaled;            /* results are f16; products may leave f32's range; scale factors */
-    bool pairs, c_last;                /* steps: the first two of every four elements, the others; then C */
-    int16_t least_a, least_b, least_c; /* exponents of subnormal numbers */
+    uint8_t fraction, kept;            /* fraction bits: of the terms (0: exact sums), of an f32 result */
+    uint8_t step, group;               /* products along k in one step; products added exactly to one term */
+    bool f16, wide, scaled;            /* f16 results; products may exceed f32's range; has scale factors */
+    bool pairs, c_last;                /* two steps: products 0, 1 of every four, then 2, 3; C last */
+    int16_t least_a, least_b, least_c; /* least exponents of the formats (subnormal numbers) */
 } sim_sum;
 
 typedef struct sim_tensor {
@@ -36,9 +36,9 @@ typedef struct sim_tensor {
     bool sparse;
     uint8_t selector, rounding, part, count, space; /* part: which matrix wmma loads or stores */
     uint32_t metadata;
-    uint8_t scale_type, scale_vectors;                        /* scale factors for each row: 1, 2, 4 */
+    uint8_t scale_type, scale_vectors;                        /* scale factors per row: 1, 2, 4 */
     uint32_t scale[2], scale_byte[2], scale_thread[2];        /* of A and of B */
-    bool wide, trans, has_stride;      /* memory: the address is in a 64-bit register */
+    bool wide, trans, has_stride;      /* memory: wide: the address is in a 64-bit register */
     uint32_t address, stride;
     int64_t offset;
     bool a_shared, a_trans, b_trans, a_negative, b_negative;  /* wgmma */
@@ -49,7 +49,7 @@ typedef struct sim_tensor {
 enum {
     SIM_MAX_A = 16 * 128,
     SIM_MAX_B = 128 * 8,
-    SIM_MAX_C = 16 * 256,              /* elements; the largest of any mma and wmma */
+    SIM_MAX_C = 16 * 256,              /* elements; the most of any mma and wmma */
     SIM_MAX_WIDE_B = 64 * 256          /* wgmma */
 };
 
@@ -60,8 +60,8 @@ void sim_sum_exponents(const double *x, uint32_t n, int32_t least, int32_t *e);
 void sim_sum_products(const sim_sum *s, double *a, double *b, const int32_t *const scaled[2], double *c,
                       uint32_t m, uint32_t n, uint32_t k);
 
-const double *sim_byte_values(uint8_t type);   /* of a format of at most eight bits, by its bits */
-/* c += a b, as the instruction adds; scaled: as for sim_sum_products. m is even, n a multiple of 8. */
+const double *sim_byte_values(uint8_t type);   /* values of a format of at most 8 bits, indexed by its bits */
+/* c += a b with the instruction's rounding; scaled: as for sim_sum_products. m is even, n a multiple of 8. */
 void sim_tensor_products(const sim_tensor *t, double *a, double *b, const int32_t *const scaled[2], double *c,
                          uint32_t m, uint32_t n, uint32_t k);
 

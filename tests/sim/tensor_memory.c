@@ -1,12 +1,12 @@
-/* tensor_memory.c - tensor memory: allocation, tcgen05.ld, st, wait and fences, and who may access what when.
+/* tensor_memory.c - tensor memory: allocation, tcgen05.ld, st, wait and fences, and the order of accesses.
  *
- * Every tcgen05 instruction is carried out when it is executed. What a program may not see of that is told: for
- * each granule (sixteen lanes of a column) there is the last access of each sort, with its number among those
+ * Every tcgen05 instruction is carried out when it is executed. To find accesses that are not ordered, each
+ * granule (sixteen lanes of a column) keeps its last access of each kind, with its number among those
  * of its thread (mma, cp, shift) or warp (ld, st). Such numbers are entries of vector clocks (race.h): a commit
- * publishes to its mbarrier how many operations are complete; fence::before_thread_sync puts into a thread's
- * clock what it has waited for; fence::after_thread_sync keeps what the thread's warp has learnt until then. An
- * access has to find the one before in that. The rules, and their source: the PTX ISA, "TensorCore 5th Generation
- * Family Instructions", memory consistency model. */
+ * publishes to its mbarrier how many operations are complete; fence::before_thread_sync adds to a thread's
+ * clock what it has waited for; fence::after_thread_sync records what the thread's warp knows then. That record
+ * must cover the granule's last access before the next one. Source of the rules: the PTX ISA, "TensorCore 5th
+ * Generation Family Instructions", memory consistency model. */
 #include "tensor_memory.h"
 #include "async.h"
 #include "unwritten.h"
@@ -115,10 +115,10 @@ uint32_t sim_tensor_counts(sim_warp *w, uint32_t lane, bool commit, sim_clock_en
     return n;
 }
 
-/* --- what comes after what -------------------------------------------------------------------- */
+/* --- whether an access is ordered after an earlier one ---------------------------------------- */
 
 typedef struct verdict {
-    const char *kind, *lacks; /* of a finding; NULL: the one before is over */
+    const char *kind, *lacks; /* of a finding; kind NULL: it is ordered */
 } verdict;
 static const verdict over = {NULL, NULL};
 
@@ -129,7 +129,7 @@ static sim_block *block_of(const sim_warp *w, uint64_t index) {
     return NULL;
 }
 
-/* A tcgen05.ld (or st) of some warp before an access of w. */
+/* Whether an access of w is ordered after a tcgen05.ld (or st) of some warp. */
 static verdict after_warp(const sim_warp *w, const sim_tensor_touch *x, bool load, bool write) {
     const sim_block *b = block_of(w, x->block);
     const sim_tensor_warp *t = b && b->tensor ? &b->tensor->warp[x->unit] : NULL;
@@ -152,7 +152,7 @@ static verdict after_warp(const sim_warp *w, const sim_tensor_touch *x, bool loa
     return (verdict){"race", "nothing orders the two"};
 }
 
-/* A mma, cp or shift before an access of w that needs its end. */
+/* Whether an access of w is ordered after the end of an mma, cp or shift. */
 static verdict after_operation(const sim_warp *w, const sim_tensor_touch *x, bool write) {
     const sim_block *b = block_of(w, x->block);
     uint32_t committed = UINT32_MAX;
@@ -169,7 +169,7 @@ static verdict after_operation(const sim_warp *w, const sim_tensor_touch *x, boo
                      "nobody that this thread knows of has waited at the mbarrier of its tcgen05.commit"};
 }
 
-/* The same before an operation of thread `thread` of w, which may come after it in line. */
+/* The same for an operation of a thread of w; `same`: the pipe itself orders it after x. */
 static verdict in_line(const sim_warp *w, uint32_t thread, const sim_tensor_touch *x, bool write, bool same) {
     uint64_t own = sim_block_index(w->block);
     if (!same) {
@@ -201,7 +201,7 @@ typedef struct access {
     const sim_ins *ins;
     uint32_t lane;
     bool writes, told;
-    sim_tensor_touch good[4]; /* by sort: the last one that was found to be over */
+    sim_tensor_touch good[4]; /* by kind: the last one found to be ordered */
 } access;
 
 static void tell(access *c, uint32_t column, uint32_t group, const sim_tensor_touch *x, const verdict *v) {
@@ -222,7 +222,7 @@ static bool same_touch(const sim_tensor_touch *a, const sim_tensor_touch *b) {
 
 enum { WRITTEN, READ, STORED, LOADED };
 
-/* Asks once for each of the accesses that the granules name. */
+/* Whether this access still has to be checked; granules often name the same one. */
 static bool asks(access *c, const sim_tensor_touch *x, uint32_t sort) {
     if (!x->ins || c->told || same_touch(x, &c->good[sort])) return false;
     c->good[sort] = *x;
@@ -252,7 +252,7 @@ void sim_tensor_operate(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_
             if (asks(&c, &x->stored, STORED)) v = after_warp(w, who = &x->stored, false, writes);
             if (!v.kind && writes && asks(&c, &x->loaded, LOADED))
                 v = after_warp(w, who = &x->loaded, true, true);
-            /* accumulations of one shape go in line, and so does what cp and shift have written */
+            /* accumulations of one shape are ordered by the pipe, and so are operations after cp and shift */
             if (!v.kind && asks(&c, &x->written, WRITTEN))
                 v = in_line(w, thread, who = &x->written, writes,
                             any || x->written.shape == shape || !x->written.shape);
@@ -268,7 +268,7 @@ void sim_tensor_operate(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_
         }
 }
 
-/* tcgen05.ld and st of w. */
+/* Checks and records a tcgen05.ld or st of w. */
 static void access_by_warp(sim_warp *w, const sim_ins *i, const sim_tensor_part *p, bool writes) {
     sim_tensor_memory *t = w->block->tensor;
     access c = {.w = w, .ins = i, .lane = 0, .writes = writes};
@@ -324,7 +324,7 @@ static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m) {
                       "only lanes 0x%08x of the warp are here; all 32 are needed", m);
 }
 
-/* One value for the whole warp. */
+/* Checks that the value is the same in the whole warp. */
 static bool uniform(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t m, const char *what) {
     const uint32_t *v = sim_slot(w, slot);
     uint32_t first = sim_lowest(m);
@@ -342,7 +342,7 @@ static bool good_count(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t n)
                             "%u columns: the number is a power of two from 32 to 512", n);
 }
 
-/* Columns that are free in both; with a seed anywhere, else the first. SIM_TENSOR_COLUMNS: there are none. */
+/* Finds columns that are free in both; with a seed at random, else the first. SIM_TENSOR_COLUMNS: none. */
 static uint32_t find_columns(const sim_warp *w, const sim_tensor_memory *t, const sim_tensor_memory *other,
                              uint32_t n) {
     uint32_t units = n / SIM_TENSOR_UNIT, found = SIM_TENSOR_COLUMNS, choices = 0;
@@ -370,7 +370,7 @@ static void take_columns(sim_warp *w, const sim_ins *i, sim_tensor_memory *t, ui
     t->allocations++;
 }
 
-/* The other block of the pair; NULL: told. */
+/* The other block of the pair; NULL after a fault. */
 static sim_block *pair_of(sim_warp *w, const sim_ins *i, uint32_t lane) {
     sim_cluster *c = w->block->cluster;
     uint32_t rank = w->block->rank ^ 1;
@@ -381,7 +381,7 @@ static sim_block *pair_of(sim_warp *w, const sim_ins *i, uint32_t lane) {
     return NULL;
 }
 
-/* alloc of cta_group::2: the n-th ones of both blocks belong together, and get the same columns. */
+/* alloc of cta_group::2: the n-th ones of both blocks belong together and get the same columns. */
 static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, uint32_t *column) {
     sim_block *peer = pair_of(w, i, sim_lowest(m));
     sim_tensor_memory *t = w->block->tensor, *other = peer ? sim_tensor_of_block(peer) : NULL;
@@ -409,7 +409,7 @@ static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, ui
             return false;
         }
         t->pair_columns[k] = other->pair_columns[k] = *column + 1;
-        for (uint32_t u = 0; u < n / SIM_TENSOR_UNIT; u++) /* kept for the other one */
+        for (uint32_t u = 0; u < n / SIM_TENSOR_UNIT; u++) /* reserved for the other block */
             other->owner[*column / SIM_TENSOR_UNIT + u] = TO_ALLOCATED;
         w->block->cluster->events++;
     }
@@ -418,7 +418,7 @@ static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, ui
     return true;
 }
 
-/* a: where the address goes; b: the number of columns */
+/* i->a: where the address is written; i->b: the number of columns */
 void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
     sim_tensor_memory *t = memory_of(w);
@@ -463,7 +463,7 @@ void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m) {
     w->block->cluster->changes++;
 }
 
-/* Operations that may still access the columns, and loads and stores of warps that nothing orders before. */
+/* Reports operations that may still access the freed columns, and loads and stores that nothing orders before. */
 static void check_freed(sim_warp *w, const sim_ins *i, const sim_tensor_memory *t,
                         const sim_tensor_piece *p) {
     char place[SIM_LINE_TEXT];
@@ -476,7 +476,7 @@ static void check_freed(sim_warp *w, const sim_ins *i, const sim_tensor_memory *
                 if (!asks(&c, all[sort], sort)) continue;
                 verdict v = sort < STORED ? after_operation(w, all[sort], true)
                                           : after_warp(w, all[sort], sort == LOADED, true);
-                if (!v.kind || !strcmp(v.kind, "missing-fence")) continue; /* freeing accesses nothing */
+                if (!v.kind || !strcmp(v.kind, "missing-fence")) continue; /* freeing is no access */
                 sim_report_at(
                     w, i, "tensor-allocation", 0,
                     "frees column %u of tensor memory, which the instruction at %s may still access: %s", n,
@@ -486,7 +486,7 @@ static void check_freed(sim_warp *w, const sim_ins *i, const sim_tensor_memory *
         }
 }
 
-/* b: the number of columns */
+/* i->b: the number of columns */
 void sim_tcgen05_dealloc(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_tcgen05 *o = sim_tcgen05_of(i);
     sim_tensor_memory *t = memory_of(w);
@@ -523,7 +523,7 @@ void sim_tcgen05_relinquish(sim_warp *w, const sim_ins *i, uint32_t m) {
 
 /* --- ld, st ----------------------------------------------------------------------------------- */
 
-/* The lane and the column, from those of the address on, of register r of thread t of the warp. */
+/* Lane and column, relative to the address, of register r of thread t of the warp. */
 static void cell_of(const sim_tcgen05 *o, uint32_t t, uint32_t r, uint32_t *lane, uint32_t *column) {
     switch (o->shape) {
     case TS_32X32B:
@@ -548,7 +548,7 @@ static void cell_of(const sim_tcgen05 *o, uint32_t t, uint32_t r, uint32_t *lane
     if (o->shape == TS_16X32BX2) *column += (t >> 4) * o->split;
 }
 
-/* The columns of a load or store: `second`, those of the other half of .16x32bx2. */
+/* The number of columns of a load or store. */
 static uint32_t columns_of(const sim_tcgen05 *o) {
     uint32_t n = o->regs;
     if (o->shape == TS_16X64B || o->shape == TS_16X128B || o->shape == TS_16X256B) n *= 2;
@@ -671,7 +671,7 @@ void sim_tcgen05_st(sim_warp *w, const sim_ins *i, uint32_t m) {
     }
 }
 
-/* A register that a tcgen05.ld loads is read or written by another instruction. */
+/* An instruction accesses a register that a tcgen05.ld may still load. */
 void sim_tensor_register(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m) {
     const sim_tensor_memory *t = w->block->tensor;
     if (i->fn == sim_tcgen05_ld || !t || !t->used || !sim_option.registers) return;
@@ -683,7 +683,7 @@ void sim_tensor_register(sim_warp *w, const sim_ins *i, const sim_watch_entry *e
         e->name ? e->name : "?", e->write ? "written" : "read");
 }
 
-/* op: 0 wait::ld, 1 wait::st */
+/* i->op: 0 wait::ld, 1 wait::st */
 void sim_tcgen05_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_tensor_memory *t = memory_of(w);
     whole_warp(w, i, m);
@@ -695,7 +695,7 @@ void sim_tcgen05_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
         x->loads_done = x->loads;
 }
 
-/* op: 0 before_thread_sync, 1 after_thread_sync */
+/* i->op: 0 before_thread_sync, 1 after_thread_sync */
 void sim_tcgen05_fence(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_tensor_memory *t = memory_of(w);
     sim_clock_entry c[4];
@@ -710,9 +710,9 @@ void sim_tcgen05_fence(sim_warp *w, const sim_ins *i, uint32_t m) {
     }
 }
 
-/* --- the end ---------------------------------------------------------------------------------- */
+/* --- the end of a block ----------------------------------------------------------------------- */
 
-/* Has anybody in the cluster learnt that the operations of this thread are complete? */
+/* Whether any warp of the cluster knows that all operations of this thread are complete. */
 static bool waited_for(const sim_block *b, const sim_tensor_pipe *p) {
     const sim_cluster *c = b->cluster;
     uint64_t index = sim_block_index(b);

@@ -5,10 +5,10 @@
  *
  *   1. A NaN, an infinity times 0, or infinities of both signs: NaN. Otherwise an infinity is the result.
  *   2. Every product is exact. Its exponent is the sum of its factors' exponents, so that its significand
- *      lies in [1, 4). A subnormal factor has the least exponent of its format, and a zero -126.
- *   3. All terms, C among them, are cut towards zero to `fraction` bits behind the point of the largest
+ *      lies in [1, 4). A subnormal factor has the least exponent of its format; a zero has -126.
+ *   3. All terms, C included, are truncated to `fraction` bits after the binary point of the largest
  *      exponent, and added exactly.
- *   4. The sum is cut towards zero to `kept` bits behind its leading one (an f32; never -0), or is rounded to
+ *   4. The sum is truncated to `kept` bits after its leading one (an f32; never -0), or rounded to
  *      nearest even (an f16).
  *
  * An instruction is one step or several, each of which starts with the result of the one before. */
@@ -24,15 +24,15 @@
 #endif
 
 enum {
-    ZERO = -126,    /* its exponent */
-    SPECIAL = 600,  /* that of infinities and NaN: too large for sum_columns, whatever the other factor is */
-    COLUMNS = 8,    /* added up side by side */
-    CHUNK = 8       /* products whose integers have a sum below 2^30 */
+    ZERO = -126,    /* exponent of zero */
+    SPECIAL = 600,  /* exponent of infinity and NaN: too large for sum_columns with any other factor */
+    COLUMNS = 8,    /* summed side by side */
+    CHUNK = 8       /* products whose sum as integers is below 2^30 */
 };
 
 /* --- the rule of an instruction ---------------------------------------------------------------- */
 
-static int16_t least_exponent(uint8_t type) /* that of the format's subnormal numbers */
+static int16_t least_exponent(uint8_t type) /* of the format's subnormal numbers */
 {
     switch (type) {
     case E_F16:
@@ -46,11 +46,11 @@ static int16_t least_exponent(uint8_t type) /* that of the format's subnormal nu
     }
 }
 
-/* How the described chip adds up the products of this instruction. What the source does not say is taken from
- * the machine instructions that ptxas makes of it: wmma runs on the chip's mma (tf32: of k 4), and sums whose
- * C is f32 are f32, D rounded to f16 afterwards; mma of 8-bit floats is mma of elements converted to f16 on
- * sm_90 and sm_100, with C added at the end. Sparse forms have steps of as many products as dense ones, and so
- * has m8n8k4, which ptxas makes of other instructions from sm_80 on. */
+/* How the described chip adds the products of this instruction. What the source leaves open follows the machine
+ * instructions that ptxas emits: wmma becomes the chip's mma (tf32: of k 4), sums whose C is f32 are f32, with D
+ * rounded to f16 at the end; mma of 8-bit floats on sm_90 and sm_100 becomes mma of elements converted to f16,
+ * with C added at the end. Sparse forms have steps of as many products as dense ones; so has m8n8k4, which ptxas
+ * replaces by other instructions from sm_80 on. */
 sim_sum sim_sum_rule(const sim_tensor *t, sim_matrix_kind kind)
 {
     uint32_t sm = sim_the_device()->sm, bits = sim_elements[t->a.type].bits,
@@ -97,7 +97,7 @@ void sim_sum_exponents(const double *x, uint32_t n, int32_t least, int32_t *e)
     for (uint32_t k = 0; k < n; k++) e[k] = exponent_of(x[k], least);
 }
 
-/* The same of floats; of infinities and NaN SPECIAL. */
+/* The same for f32; SPECIAL for infinities and NaN. */
 static SIM_INLINE int32_t float_exponent(float x, int32_t least)
 {
     int32_t field = (int32_t)(U(x) >> 23 & 255), e = field - 127;
@@ -108,7 +108,7 @@ static SIM_INLINE int32_t float_exponent(float x, int32_t least)
 
 /* --- one sum ------------------------------------------------------------------------------------ */
 
-/* The result that is closest to x towards zero, or the nearest f16. */
+/* Rounds x to the result's format: towards zero, or for f16 to nearest even. */
 static double narrow(const sim_sum *s, double x)
 {
     if (s->f16) return (double)H(h16(narrow_odd(x))) + 0.0;
@@ -119,7 +119,7 @@ static double narrow(const sim_sum *s, double x)
     return trunc(x / unit) * unit + 0.0;
 }
 
-/* One step of one element, whatever its terms are: A's `count` elements, B's every n elements. */
+/* One step of one element, for any terms: `count` elements of A, and of B with stride n. */
 static double sum_one(const sim_sum *s, const double *a, const int32_t *ea, const double *b,
                       const int32_t *eb, uint32_t n, uint32_t count, double c)
 {
@@ -146,7 +146,7 @@ static double sum_one(const sim_sum *s, const double *a, const int32_t *ea, cons
 typedef float floats __attribute__((vector_size(4 * COLUMNS)));
 typedef int32_t ints __attribute__((vector_size(4 * COLUMNS)));
 
-/* Is there a sum of eight with terms below 2^-100 that are not 0, or with one from 2^121 on? */
+/* Whether one of eight sums has nonzero terms below 2^-100, or a term of 2^121 or more. */
 static bool leaves_range(const int32_t *top, const float *a, const float *b, uint32_t n, uint32_t count,
                          const float *c)
 {
@@ -160,9 +160,9 @@ static bool leaves_range(const int32_t *top, const float *a, const float *b, uin
     return false;
 }
 
-/* As sum_one for eight columns of B. Products are exact in float, and so are their multiples of the last
- * place's inverse, which are below 2^27: CHUNK of them are added as integers. False, and nothing is done, where a
- * product, a scale or a result may leave the range of float. */
+/* sum_one for eight columns of B. Products are exact in f32; divided by the unit of the last place they are below
+ * 2^27, so that CHUNK of them are added as integers. False, with nothing done, if a product, a scale or a result may
+ * leave the range of f32. */
 static SIM_INLINE bool sum_columns(const sim_sum *s, const float *a, const int32_t *ea, const float *b,
                                    const int32_t *eb, uint32_t n, uint32_t count, float *c)
 {
@@ -207,7 +207,7 @@ static SIM_INLINE bool sum_columns(const sim_sum *s, const float *a, const int32
 
 /* --- the sums of an instruction ----------------------------------------------------------------- */
 
-/* scaled: exponents of A and of B that scale factors have moved, or NULL. */
+/* scaled: exponents of A's and B's elements with their scale factors, or NULL. */
 static SIM_INLINE void products_by(const sim_sum *s, const double *a, const double *b,
                                    const int32_t *const scaled[2], double *c, uint32_t m, uint32_t n, uint32_t k)
 {
@@ -256,7 +256,7 @@ static void products(const sim_sum *s, const double *a, const double *b, const i
     products_by(s, a, b, scaled, c, m, n, k);
 }
 
-/* The steps of s->pairs: of every four elements the first two, then the last two. */
+/* Reorders k for s->pairs: first elements 0 and 1 of every four, then elements 2 and 3. */
 static void order_pairs(double *a, double *b, uint32_t m, uint32_t n, uint32_t k)
 {
     double x[128];
@@ -268,8 +268,8 @@ static void order_pairs(double *a, double *b, uint32_t m, uint32_t n, uint32_t k
     }
 }
 
-/* c[m][n] += a[m][k] b[k][n]; n is a multiple of 8. scaled: the exponents of the elements of a and of b (see
- * sim_sum_exponents) with those of their scale factors, or NULL where there are none. */
+/* c[m][n] += a[m][k] b[k][n]; n is a multiple of 8. scaled: the exponents of a's and b's elements (see
+ * sim_sum_exponents) plus those of their scale factors, or NULL if there are none. */
 void sim_sum_products(const sim_sum *s, double *a, double *b, const int32_t *const scaled[2], double *c,
                       uint32_t m, uint32_t n, uint32_t k)
 {

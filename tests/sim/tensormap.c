@@ -1,6 +1,6 @@
-/* tensormap.c - tensor maps: the driver's entry points that make them, and tensormap.replace.
+/* tensormap.c - tensor maps: the entry points that make them, and tensormap.replace.
  *
- * The 128 bytes are opaque to programs; a sum over them tells a map from other bytes. */
+ * The 128 bytes are opaque to programs; a checksum distinguishes a map from other bytes. */
 #include "async.h"
 #include "driver.h"
 
@@ -25,7 +25,7 @@ uint32_t sim_tensor_bytes(uint32_t type) {
     return type < TYPES ? bytes[type] : 1;
 }
 
-/* Never 0 for the magic number, so that a map of zeros is none. */
+/* The checksum of a map; differs from map->check if the magic number or the rank is wrong. */
 uint32_t sim_tensor_check(const sim_tensor_map *m) {
     sim_tensor_map copy = *m;
     const uint8_t *p = (const uint8_t *)&copy;
@@ -37,7 +37,7 @@ uint32_t sim_tensor_check(const sim_tensor_map *m) {
 
 static bool is_float(uint32_t type) { return type >= 6 && type <= 12; }
 
-/* The rules of a map that stands; false where the driver says CUDA_ERROR_INVALID_VALUE. */
+/* Whether the map's fields are valid; if not, the driver returns CUDA_ERROR_INVALID_VALUE. */
 static bool sound(const sim_tensor_map *m) {
     static const uint16_t spans[] = {0, 32, 64, 128};
     uint32_t element = sim_tensor_bytes(m->type);
@@ -149,7 +149,7 @@ static void copy_map(sim_warp *w, const sim_ins *i, uint32_t lane) {
 static void replace(sim_tensor_map *m, uint32_t field, uint32_t index, uint64_t v) {
     switch (field) {
     case REPLACE_ADDRESS: m->address = v; break;
-    case REPLACE_RANK: m->rank = (uint8_t)(v + 1); break; /* the field holds the rank less one */
+    case REPLACE_RANK: m->rank = (uint8_t)(v + 1); break; /* the field holds rank - 1 */
     case REPLACE_BOX: m->box[index] = (uint16_t)v; break;
     case REPLACE_DIM: m->dims[index] = (uint32_t)v - 1; break;
     case REPLACE_STRIDE: m->strides[index & 3] = v; break;

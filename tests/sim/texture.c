@@ -1,13 +1,13 @@
 /* texture.c - tex, tld4, txq, suld, sust, sured, suq.
  *
- * Filtering follows the chips: a coordinate is rounded to 1/256 of a texel, weights are integers that sum to 256,
- * texels of 8 and 16 bits are filtered as integers. Where NVIDIA documents less than that, the arithmetic is
- * what was measured on compute capability 8.6; sums of float texels are exact here and rounded once. */
+ * Filtering is that of the chips: a coordinate is rounded to 1/256 of a texel, weights are integers that sum to 256,
+ * texels of 8 and 16 bits are filtered as integers. Where NVIDIA's documentation leaves details open, they are
+ * as measured on compute capability 8.6; but sums of float texels are exact here and rounded once. */
 #include "texture.h"
 #include "arith.h"
 #include <math.h>
 
-/* What a texel is while it is filtered. */
+/* The kind of number of a texel while it is filtered. */
 typedef enum texel_kind {
     V_FLOAT,
     V_HALF,
@@ -19,7 +19,7 @@ typedef enum texel_kind {
     V_INTEGER
 } texel_kind;
 
-typedef struct fetch { /* one thread's */
+typedef struct fetch { /* the fetch of one thread */
     sim_warp *w;
     const sim_ins *i;
     uint32_t lane;
@@ -28,7 +28,7 @@ typedef struct fetch { /* one thread's */
     const sim_array *level;
     sim_array own;
     sim_allocation *a;
-    uint64_t base;  /* where the level begins in it */
+    uint64_t base;  /* offset of the level in the allocation */
     uint32_t slice; /* layer or face */
     uint32_t dims;
 } fetch;
@@ -60,7 +60,7 @@ static const char *shape_of(const sim_texture *t) {
                           : "an array of three dimensions";
 }
 
-/* An image of one row serves as one of one dimension, and the other way round. */
+/* Whether the object fits the geometry. An image of one row is accepted as one-dimensional, and vice versa. */
 static bool geometry_fits(const sim_texture *t, uint32_t geometry) {
     sim_array own;
     const sim_array *first = sim_texture_level(t, 0, &own);
@@ -75,7 +75,7 @@ static bool geometry_fits(const sim_texture *t, uint32_t geometry) {
     }
 }
 
-/* The object that a handle names. NULL after a fault. */
+/* The object of a handle; NULL after a fault. */
 static const sim_texture *object_of(sim_warp *w, const sim_ins *i, uint32_t lane, bool surface) {
     uint64_t handle = sim_slot64(w, w->kernel->lists[i->list + T_OBJECT])[lane];
     const sim_handle *h = sim_handle_look((const void *)(uintptr_t)handle);
@@ -131,7 +131,7 @@ static texel_kind kind_of(const sim_texture *t) {
 
 static double from_srgb(double c) { return c <= 0.04045 ? c / 12.92 : pow((c + 0.055) / 1.055, 2.4); }
 
-/* A channel of 8-bit sRGB: alpha, the fourth of four, is linear. */
+/* A channel of 8-bit sRGB as linear value; alpha, the fourth of four, is linear already. */
 static double srgb(const sim_texture *t, uint32_t channel, uint32_t k) {
     double c = k / 255.0;
     return t->channels == 4 && channel == 3 ? c : (double)(float)from_srgb(c);
@@ -145,7 +145,7 @@ static void unwritten_texel(const fetch *f, int64_t x, int64_t y, int64_t z) {
                   l->depth * l->layers, f->t->resource ? "array" : "texels of memory");
 }
 
-/* A texel that exists: its channels as numbers of the kind. False after a fault. */
+/* Reads a texel inside the image: its channels as numbers of its kind. False after a fault. */
 static bool read_texel(const fetch *f, int64_t x, int64_t y, int64_t z, texel *out) {
     const sim_texture *t = f->t;
     const sim_array *l = f->level;
@@ -155,7 +155,7 @@ static bool read_texel(const fetch *f, int64_t x, int64_t y, int64_t z, texel *o
     bool unwritten = false;
     const uint8_t *p = sim_reach_texel(f->w, f->i, f->lane, f->a, offset, t->element, SIM_READ, &unwritten);
     memset(out, 0, sizeof *out);
-    if (!p) { /* memory that was freed and is smaller now */
+    if (!p) { /* memory that was replaced by a smaller allocation */
         sim_report_at(f->w, f->i, "out-of-bounds", f->lane,
                       "the texture's memory does not hold texel (%lld, %lld)", (long long)x, (long long)y);
         sim_warp_fault(f->w, SIM_ERROR_ILLEGAL_ADDRESS);
@@ -214,7 +214,7 @@ static void border_texel(const fetch *f, texel *out) {
     }
 }
 
-/* The index that the address mode makes of i; -1: the border colour. */
+/* Applies the address mode to index i; -1: the border colour. */
 static int64_t address(int mode, int64_t i, uint32_t n) {
     int64_t size = n, j;
     if (i >= 0 && i < size) return i;
@@ -252,7 +252,7 @@ static bool take(const fetch *f, const int64_t at[3], texel *out) {
 
 static int64_t rounded(int64_t product) { return (product + 128) >> 8; }
 
-/* To f32, ties away from zero. */
+/* Rounds to f32, ties away from zero. */
 static float to_float(double v) {
     uint64_t b;
     memcpy(&b, &v, 8);
@@ -269,7 +269,7 @@ static uint32_t float_bits(double v) {
     return b;
 }
 
-/* A weighted sum of a channel, of weights that sum to `total` (256, or 65536 between two levels), as f32. */
+/* Converts a channel's weighted sum to f32; `total` is the sum of the weights (256; 65536 between two levels). */
 static uint32_t finish(texel_kind kind, double sum, double total) {
     double k;
     switch (kind) {
@@ -289,7 +289,7 @@ static uint32_t finish(texel_kind kind, double sum, double total) {
     }
 }
 
-/* A texel that is not filtered. */
+/* Converts a channel of an unfiltered texel to f32. */
 static uint32_t convert(texel_kind kind, double v) {
     switch (kind) {
     case V_UNORM8: return float_bits(v / 255);
@@ -300,7 +300,7 @@ static uint32_t convert(texel_kind kind, double v) {
     }
 }
 
-/* A coordinate in texels of the level: by the f32 multiplication of the chip, reduced first where it repeats. */
+/* A coordinate in texels of the level: the chip's f32 product, reduced first if the address mode repeats. */
 static double in_texels(const fetch *f, uint32_t axis, float u, uint32_t n) {
     if (!(f->t->t.flags & TRSF_NORMALISED) && !f->t->cube) return u;
     int mode = mode_of(f->t, axis);
@@ -313,7 +313,7 @@ static double in_texels(const fetch *f, uint32_t axis, float u, uint32_t n) {
 
 static int64_t whole(double v) { return (int64_t)floor(clamped(v, -1e12, 1e12)); }
 
-/* x - 1/2 in 1/256 of a texel. */
+/* x - 1/2 in units of 1/256 texel. */
 static int64_t fixed_point(double x) { return whole((x - 0.5) * 256 + 0.5); }
 
 static bool not_a_number(const fetch *f, const float *c, uint32_t n) {
@@ -328,8 +328,8 @@ static bool not_a_number(const fetch *f, const float *c, uint32_t n) {
     return false;
 }
 
-/* Weighted sums of the channels, of weights that sum to 256, at one level. The 1D texture is one of height 1 at
- * y = 0, as on the chip: that shows where the second address mode is the border's. */
+/* Weighted sums of the channels at one level, with weights that sum to 256. A 1D texture is treated as one of height
+ * 1 at y = 0, as on the chip: that matters if the second address mode is border. */
 static bool filter_linear(const fetch *f, const float *c, const int32_t *offset, double sum[4]) {
     const sim_array *l = f->level;
     const uint32_t size[3] = {l->width, l->height, l->depth};
@@ -347,7 +347,7 @@ static bool filter_linear(const fetch *f, const float *c, const int32_t *offset,
     memset(sum, 0, 4 * sizeof *sum);
     for (uint32_t corner = 0; corner < 1u << dims; corner++) {
         uint32_t right = corner & 1, down = corner >> 1 & 1, behind = corner >> 2;
-        /* Split by z, by x, by y; what rounding takes from one it gives to its neighbour. */
+        /* Weights split by z, by x, by y; a rounding error in one goes to its neighbour. */
         int64_t wz = dims < 3 ? 256 : behind ? part[2] : 256 - part[2];
         int64_t wx1 = rounded(wz * part[0]), wy1 = dims > 1 ? rounded(wz * part[1]) : 0,
                 w11 = rounded(wx1 * part[1]);
@@ -399,7 +399,7 @@ static bool select_level(fetch *f, uint32_t level) {
 
 static int64_t in_256ths(double v) { return (int64_t)clamped(v * 256, -1e6, 1e6); } /* truncated */
 
-/* The length of a gradient in texels, squared. */
+/* The squared length of a gradient, in texels. */
 static double squared(const sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t entry, const sim_array *l,
                       uint32_t dims, bool normalised) {
     const uint32_t size[3] = {l->width, l->height, l->depth};
@@ -411,7 +411,7 @@ static double squared(const sim_warp *w, const sim_ins *i, uint32_t lane, uint32
     return sum;
 }
 
-/* The level of detail in 1/256. */
+/* The level of detail, in 1/256. */
 static int64_t detail(const fetch *f) {
     const sim_texture *t = f->t;
     const sim_ins *i = f->i;
@@ -440,7 +440,7 @@ static int64_t detail(const fetch *f) {
 
 /* --- tex and tld4 ----------------------------------------------------------------------------- */
 
-/* Face of a cube map, and the place on it. */
+/* The face of a cube map that a direction hits, and the coordinates on it. */
 static uint32_t face_of(const float d[3], float out[2]) {
     float x = fabsf(d[0]), y = fabsf(d[1]), z = fabsf(d[2]), m, s, t;
     uint32_t face;
@@ -488,7 +488,7 @@ static void put(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32_t v[4
         if (list[T_RESULTS + k] != UINT32_MAX) sim_slot(w, list[T_RESULTS + k])[lane] = r[k];
 }
 
-/* Integer coordinates name a texel; outside, all channels are 0. */
+/* Fetches by integer coordinates; outside the image all channels are 0. */
 static bool fetch_texel(const fetch *f, const int32_t *c, const int32_t *offset, uint32_t out[4]) {
     const uint32_t size[3] = {f->level->width, f->level->height, f->level->depth};
     int64_t at[3] = {0, 0, 0};
@@ -504,7 +504,7 @@ static bool fetch_texel(const fetch *f, const int32_t *c, const int32_t *offset,
     return true;
 }
 
-/* At one level: sums over 256, or in out when nothing is filtered. */
+/* Samples one level: sums of weights 256, and if nothing is filtered the result in `out`. */
 static bool sample(fetch *f, const float *c, const int32_t *offset, bool linear, double sum[4],
                    uint32_t out[4]) {
     texel v;
@@ -539,7 +539,7 @@ static bool sample_levels(fetch *f, const float *c, const int32_t *offset, uint3
     return true;
 }
 
-/* One channel of the four texels that linear filtering would blend, counter-clockwise from the lower left. */
+/* tld4: one channel of the four texels of linear filtering, counter-clockwise from the lower left. */
 static bool gather(const fetch *f, const float *c, const int32_t *offset, uint32_t out[4]) {
     static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
     const uint32_t size[2] = {f->level->width, f->level->height};
@@ -659,7 +659,7 @@ static uint32_t answer(const sim_ins *i, const sim_texture *t, const sim_array *
     }
 }
 
-/* width 1: of surfaces; X_OFFSET: of the level of detail that an operand names. */
+/* i->width 1: suq; X_OFFSET: an operand gives the level of detail. */
 void sim_texture_query(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         const sim_texture *t = object_of(w, i, l, i->width == 1);
@@ -683,8 +683,8 @@ typedef struct place {
     bool outside;
 } place;
 
-/* Where `bytes` at a surface's coordinates lie; x is a byte offset, or the index of a texel for forms with .p.
- * False after a fault. */
+/* The allocation and offset of `bytes` at a surface's coordinates. x is a byte offset, or for forms with .p the index
+ * of a texel. False after a fault. */
 static bool surface_place(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_texture *t, uint32_t bytes,
                           place *out) {
     const sim_array *a = t->resource->object;
@@ -695,7 +695,7 @@ static bool surface_place(sim_warp *w, const sim_ins *i, uint32_t lane, const si
     bool formatted = i->x & X_FORMATTED;
     for (uint32_t k = 0; k < axes; k++) at[k] = (int32_t)word(w, i, T_COORD + layered + k, lane);
     if (formatted) at[0] *= a->element;
-    size[0] = (int64_t)a->width * a->element - bytes + 1; /* where the whole access fits */
+    size[0] = (int64_t)a->width * a->element - bytes + 1; /* x of the first access that does not fit */
     if (layered) layer = word(w, i, T_COORD, lane);
     uint32_t align = formatted ? 1 : bytes;
     if (at[0] & (align - 1)) {
@@ -771,7 +771,7 @@ void sim_surface_load(sim_warp *w, const sim_ins *i, uint32_t m) {
     }
 }
 
-/* A channel of sust.p: 32 bits to the format of the surface. */
+/* sust.p: converts a channel from 32 bits to the surface's format. */
 static uint32_t to_format(uint32_t format, uint32_t v) {
     int32_t s = (int32_t)v;
     switch (format) {

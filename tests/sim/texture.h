@@ -1,4 +1,4 @@
-/* texture.h - arrays, texture and surface objects: what arrays.c makes and texture.c reads. */
+/* texture.h - arrays, texture and surface objects: created by arrays.c, read by texture.c. */
 #ifndef SIM_TEXTURE_H
 #define SIM_TEXTURE_H
 #include "driver.h"
@@ -16,20 +16,20 @@ enum {
     AF_HALF = 16,
     AF_FLOAT = 32
 };
-uint32_t sim_format_bytes(uint32_t format);        /* of a channel; 0: not a format that is implemented */
+uint32_t sim_format_bytes(uint32_t format);        /* of a channel; 0: format not implemented */
 
 enum { ARRAY_LAYERED = 1, ARRAY_SURFACE = 2, ARRAY_CUBE = 4, ARRAY_GATHER = 8 };
 
-/* An array, or a level of a mipmapped array. Texels lie row after row, slices and layers behind one another. */
+/* An array, or a level of a mipmapped array. Texels are stored by rows, then slices, then layers. */
 typedef struct sim_array {
     struct sim_handle *handle;
-    struct sim_array *next;            /* of all, unless it is a level */
+    struct sim_array *next;            /* list of all arrays; levels are not in it */
     struct sim_mipmap *of;             /* the mipmapped array that it is a level of */
     sim_context *context;
     sim_allocation *a;
-    uint64_t offset, pitch, slice;     /* bytes: in the allocation, of a row, of a slice or layer */
-    uint32_t asked[3];                 /* width, height, depth as described: 0 where there is none */
-    uint32_t width, height, depth;     /* at least 1; depth counts no layers */
+    uint64_t offset, pitch, slice;     /* bytes: offset in the allocation, size of a row, of a slice or layer */
+    uint32_t asked[3];                 /* width, height, depth of the descriptor; 0: dimension absent */
+    uint32_t width, height, depth;     /* at least 1; depth does not count layers */
     uint32_t dims, layers;
     uint32_t format, channels, element, flags;
     bool layered, cube;
@@ -45,8 +45,8 @@ typedef struct sim_mipmap {
     sim_array level[SIM_MAX_LEVELS];
 } sim_mipmap;
 
-sim_array *sim_array_of(const void *handle);       /* NULL: none that lives */
-/* Where a copy of `bytes` x rows x depth begins; 0 or a CUresult. */
+sim_array *sim_array_of(const void *handle);       /* NULL: no live array */
+/* Where in an array a copy of `bytes` x rows x depth at x, y, z begins; 0 or a CUresult. */
 int  sim_array_side(const void *handle, size_t x, size_t y, size_t z, size_t bytes, size_t rows, size_t depth,
                     sim_side *out);
 void sim_arrays_free(sim_context *c);
@@ -93,19 +93,19 @@ typedef struct sim_texture {           /* a texture or surface object */
     bool has_view, surface;
     uint32_t format, channels, element;
     uint32_t dims;
-    bool layered, cube, cubes;         /* cubes: several cube maps */
+    bool layered, cube, cubes;         /* cubes: cube map array */
     uint32_t first_level, levels, first_layer, layers;
 } sim_texture;
 
-/* The level of the object's array, NULL when the array is gone; `own` describes memory. */
+/* A level of the object's array, NULL if the array was destroyed; for memory, it fills and returns `own`. */
 const sim_array *sim_texture_level(const sim_texture *t, uint32_t level, sim_array *own);
 
-/* memory.c: texels, or bytes of them, checked as loads and stores are. *unwritten: some byte was never
- * written. NULL: out of the allocation. */
+/* memory.c: address of texels or bytes of them, checked like loads and stores. *unwritten: some byte was never
+ * written. NULL: outside the allocation. */
 uint8_t *sim_reach_texel(sim_warp *w, const sim_ins *i, uint32_t lane, sim_allocation *a, uint64_t offset,
                          uint32_t bytes, sim_access access, bool *unwritten);
 
-/* texture.c: handlers that lower_texture.c names. The list of operands: */
+/* texture.c: handlers that lower_texture.c names. Indices into the list of operand slots: */
 enum { T_RESULTS, T_OBJECT = 4, T_COORD, T_LOD = T_COORD + 4, T_GRAD_X, T_GRAD_Y = T_GRAD_X + 3,
        T_OFFSET = T_GRAD_Y + 3, T_VALUES = T_OFFSET + 3, T_LIST = T_VALUES + 4 };
 enum { GEO_1D, GEO_2D, GEO_3D, GEO_A1D, GEO_A2D, GEO_CUBE, GEO_ACUBE, GEO_COUNT };
@@ -120,7 +120,7 @@ void sim_surface_reduce(sim_warp *w, const sim_ins *i, uint32_t mask);
 enum { Q_WIDTH, Q_HEIGHT, Q_DEPTH, Q_DATA_TYPE, Q_ORDER, Q_NORMALISED, Q_ARRAY_SIZE, Q_LEVELS, Q_SAMPLES,
        Q_FILTER, Q_ADDRESS_0, Q_ADDRESS_1, Q_ADDRESS_2, Q_UNNORMALISED, Q_LAYOUT, Q_COUNT };
 
-/* An existing feature that this driver lacks: told on stderr by name; returns CUDA_ERROR_NOT_SUPPORTED. */
+/* Reports on stderr an existing feature that this driver lacks; returns CUDA_ERROR_NOT_SUPPORTED. */
 int sim_refuse(const char *format, ...) SIM_PRINTF(1, 2);
 
 SIM_PRIVATE_END

@@ -1,16 +1,16 @@
-/* unwritten.c - what nothing has written, on its way through registers.
+/* unwritten.c - follows unwritten values through registers and reports their first use.
  *
- * A load of bytes that nothing wrote is no fault yet, nor is a move of such a register: compilers copy
+ * Loading bytes that nothing wrote is no fault yet, nor is moving such a register: compilers copy
  * structs whole, padding included, fill bit fields by reading them first, and compute before they know
- * whether the result is wanted. Such bits are marked in a second bank of registers, which a warp has from
- * its first such read on, and each instruction carries the marks along: its registers (noted when it was
- * lowered) say what it reads and writes, and its own handler says which bits of the result depend on marked
- * ones: it runs on values that differ in these. A finding comes where such a bit shows: a branch, an
- * address, an atomic, a matrix, a computed value in global memory, a result that nobody reads. It is told of
- * the load, or of the instruction that first computed with the register, and says where it showed.
+ * whether the result is needed. Unwritten bits are marked in a second bank of registers, which a warp has
+ * from its first such read on, and each instruction propagates the marks: the registers noted when it was
+ * lowered say what it reads and writes, and its own handler, run on several values of the marked bits,
+ * shows which bits of the result depend on them. A finding is reported where a marked bit takes effect: a branch,
+ * an address, an atomic, a matrix, a computed value in global memory, a result that nobody reads. It names
+ * the load, or the instruction that first computed with the register, and the place of the effect.
  *
- * What is only moved leaves its target as unwritten as its source was. Shared and local memory keep, beside
- * their shadow, from where such bytes came, word by word; global memory does not. */
+ * A value that is only moved leaves its destination as unwritten as its source was. For shared and local memory
+ * the origin of such bytes is kept word by word beside their shadow; for global memory it is not. */
 #include "race.h"
 #include "lower.h"
 #include "unwritten.h"
@@ -18,29 +18,29 @@
 #define UNWRITTEN_CELL "nothing has written lane %u of column %u of tensor memory"
 enum { MAX_ORIGINS = 0x7ffe, COMPUTED = 0x8000, TRIALS = 8, MAX_USES = 24, HASH = 1 << 12, GAP = 32 };
 
-typedef enum gap { G_PADDING, G_WIDE, G_ALL } gap; /* all: that the allocation has */
+typedef enum gap { G_PADDING, G_WIDE, G_ALL } gap; /* unwritten bytes in a row: few, GAP or more, all that there are */
 
-/* Why a value is no value: nothing wrote it, or the instruction leaves it undefined. */
+/* Why a value is undefined: nothing wrote it, or the instruction leaves it undefined. */
 typedef enum why { W_UNWRITTEN, W_ABSENT, W_ZERO, W_OTHER_BITS, W_CELL } why;
 
 typedef struct origin {
     const sim_ins *ins;
-    const char *name; /* a register; else memory: */
+    const char *name; /* of a register; NULL: memory, as below */
     uint64_t address;
     uint32_t thread, bytes;
-    uint32_t byte; /* W_ABSENT: the lane that was read; W_OTHER_BITS: operand c; W_CELL: address */
+    uint32_t byte; /* W_ABSENT: the lane read; W_OTHER_BITS: operand c; W_CELL: its address */
     sim_space space;
-    uint8_t gap; /* G_: is it more than a struct has padding? */
-    bool kept;   /* it has been in memory since */
+    uint8_t gap; /* G_ */
+    bool kept;   /* it has been stored to memory since */
     uint8_t why; /* W_ */
 } origin;
 
-/* A warp's marks: bits that nothing wrote, by slot and lane as in its bank; whence, by slot and lane. */
+/* A warp's marks: unwritten bits by slot and lane, as in its bank; their origins by slot and lane. */
 typedef struct marks {
     uint32_t *bits, *preds;
     uint16_t *from, *preds_from;
-    uint8_t *has;   /* by slot: some lane has marked bits */
-    uint32_t count; /* slots and predicates that have */
+    uint8_t *has;   /* by slot: whether some lane has marked bits */
+    uint32_t count; /* slots and predicates with marks */
 } marks;
 
 struct sim_unwritten {
@@ -48,7 +48,7 @@ struct sim_unwritten {
     origin *origins;
     uint32_t origin_count, origin_capacity, warps;
     uint16_t hash[HASH];
-    uint16_t *shared, *local; /* by word */
+    uint16_t *shared, *local; /* origins by word */
     size_t local_words;
     marks *of;
 };
@@ -72,7 +72,7 @@ static sim_effect effect_of(const sim_lower *lw, uint32_t first, uint32_t codes)
 {
     const sim_statement *s = lw->s;
     const sim_ins *last = &lw->k->code[first + codes - 1];
-    if (!s) return E_BITS; /* a parameter in a register: see calls.c */
+    if (!s) return E_BITS; /* a parameter in a register (calls.c) */
     if (s->type_count && s->types[0] == T_B128) return E_USE;
     for (uint32_t k = 0; k < codes; k++) {
         sim_flow flow = (sim_flow)lw->k->code[first + k].flow;
@@ -134,11 +134,11 @@ void sim_unwritten_statement(sim_lower *lw, uint32_t first_note, uint32_t first_
     }
 }
 
-/* A register of one or two bytes. */
+/* Notes that the slot is a register of one or two bytes. */
 void sim_unwritten_narrow(sim_lower *lw, uint32_t slot, uint32_t bytes)
 {
     sim_kernel *k = lw->k;
-    if (!(k->narrow_count & (k->narrow_count - 1))) { /* a power of two: full */
+    if (!(k->narrow_count & (k->narrow_count - 1))) { /* a power of two: full, or empty */
         sim_narrow *grown = realloc(k->narrow, (k->narrow_count ? 2 * k->narrow_count : 1) * sizeof *grown);
         if (!grown) {
             k->broken_uses = true;
@@ -158,7 +158,7 @@ void sim_unwritten_kernel_free(sim_kernel *k)
     free(k->unread);
 }
 
-/* --- which results nobody reads: looked for when the first mark is made ------------------------ */
+/* --- results that nobody reads: found when the first mark is made ------------------------------ */
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -191,11 +191,11 @@ static bool goes_on(const sim_ins *i)
 }
 
 typedef struct liveness {
-    uint32_t words, *label; /* of a set; the number of the label at a line of code, or 0 */
-    uint64_t *in, *live;    /* what is live at each label; here */
+    uint32_t words, *label; /* of a set; by pc: its label's number, or 0 */
+    uint64_t *in, *live;    /* sets: live at each label; live here */
 } liveness;
 
-/* Once through the code, from its end: has any label's set grown? */
+/* One backward pass over the code. True: some label's set has grown. */
 static bool walk_back(const sim_kernel *k, liveness *v, uint8_t *unread)
 {
     bool grown = false;
@@ -306,7 +306,7 @@ void sim_unwritten_free(sim_block *b)
 
 void sim_unwritten_begin(sim_block *b) { sim_unwritten_free(b); }
 
-/* The warp's marks, made when they are first needed; NULL: the kernel is not watched. */
+/* The warp's marks, made when first needed; NULL: out of memory, unwritten values are not followed. */
 static marks *marks_of(sim_warp *w)
 {
     sim_block *b = w->block;
@@ -372,7 +372,7 @@ static void put(const sim_warp *w, marks *x, uint32_t slot, uint32_t lane, uint6
     x->from[(size_t)slot * SIM_LANES + lane] = (uint16_t)from;
 }
 
-/* After put: is anything marked?  w->unwritten says so for the warp. */
+/* After put: updates the counts of marked slots and w->unwritten. */
 static void settle(sim_warp *w, marks *x, uint32_t slot)
 {
     const uint32_t *at = x->bits + (size_t)slot * SIM_LANES;
@@ -433,7 +433,7 @@ static uint32_t remember(sim_warp *w, const origin *o)
     if (u->origin_count == u->origin_capacity) {
         uint32_t wanted = u->origin_capacity * 2 > MAX_ORIGINS ? MAX_ORIGINS : u->origin_capacity * 2;
         origin *grown = wanted > u->origin_capacity ? realloc(u->origins, wanted * sizeof *grown) : NULL;
-        if (!grown) { /* another one of the same instruction */
+        if (!grown) { /* full: reuse one of the same instruction */
             for (uint32_t n = 0; n < u->origin_count; n++)
                 if (u->origins[n].ins == o->ins) return n + 1;
             return 1;
@@ -492,7 +492,7 @@ static void tell(sim_warp *w, const sim_ins *i, uint32_t from, const char *what)
                   (unsigned long long)o->address, o->byte, *where ? "; " : "", where, shows);
 }
 
-/* Tells what the lanes have in this source, and takes it for written from here on. */
+/* Reports these lanes' unwritten values, and treats them as written from here on. */
 static void shows(sim_warp *w, const sim_ins *i, marks *x, uint32_t slot, bool pred, uint32_t lanes,
                   const char *what)
 {
@@ -501,7 +501,7 @@ static void shows(sim_warp *w, const sim_ins *i, marks *x, uint32_t slot, bool p
     clear(w, x, slot, pred, lanes);
 }
 
-/* Results that an instruction leaves undefined: told at once where nobody can follow them. */
+/* Marks results that an instruction leaves undefined; out of memory, it reports them at once. */
 static void undefined(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lanes, why y, const uint32_t *read)
 {
     marks *x = marks_of(w);
@@ -528,11 +528,11 @@ static void undefined(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lan
 void sim_unwritten_absent(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *from)
 { undefined(w, i, i->d, lanes, W_ABSENT, from); }
 
-/* shfl with bits in operand c that mean nothing: warps whose result nobody reads may compute such a clamp. */
+/* shfl with meaningless bits in operand c: a warp whose result nobody reads may compute such a clamp. */
 void sim_unwritten_other_bits(sim_warp *w, const sim_ins *i, uint32_t lanes, const uint32_t *c)
 { undefined(w, i, i->d, lanes, W_OTHER_BITS, c); }
 
-/* tcgen05.ld of cells of tensor memory; address: of the first of them. */
+/* tcgen05.ld of unwritten cells of tensor memory; address: that of the first one. */
 void sim_unwritten_cells(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lanes, uint32_t address)
 {
     uint32_t at[SIM_LANES];
@@ -540,12 +540,12 @@ void sim_unwritten_cells(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t 
     undefined(w, i, slot, lanes, W_CELL, at);
 }
 
-/* div and rem. */
+/* div and rem: the quotient by 0 is undefined. */
 void sim_divide(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const uint64_t *wide_b = sim_slot64(w, i->b);
     const uint32_t *b = sim_slot(w, i->b), cut = i->width ? SIM_FULL : 0xffff;
-    uint32_t some = 0, zero = 0;       /* some: any of the 32, which the compiler finds in few steps */
+    uint32_t some = 0, zero = 0;       /* some: in any of the 32 lanes, found quickly */
     if (i->width == 2) for (uint32_t l = 0; l < SIM_LANES; l++) some |= !wide_b[l];
     else for (uint32_t l = 0; l < SIM_LANES; l++) some |= !(b[l] & cut);
     if (SIM_UNLIKELY(some))
@@ -554,7 +554,7 @@ void sim_divide(sim_warp *w, const sim_ins *i, uint32_t m)
     if (SIM_UNLIKELY(zero)) undefined(w, i, i->d, zero, W_ZERO, NULL);
 }
 
-/* An argument or a result in a register: what is known of it goes along. count: slots of 32 bits. */
+/* Moves an argument or a result between registers, with its marks. count: slots of 32 bits. */
 void sim_pass(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     for (uint32_t n = 0; n < i->count; n += 2) {
@@ -570,7 +570,7 @@ void sim_pass(sim_warp *w, const sim_ins *i, uint32_t m)
     }
 }
 
-/* A register that nothing wrote is read: all of its bits are marked. */
+/* An unwritten register is read: marks all its bits. */
 void sim_unwritten_register(sim_warp *w, const sim_ins *i, uint32_t slot, bool pred, uint32_t lanes,
                             const char *name)
 {
@@ -586,13 +586,13 @@ void sim_unwritten_register(sim_warp *w, const sim_ins *i, uint32_t slot, bool p
             put_pred(w, x, slot, 1u << l, SIM_FULL, remember(w, &o));
             continue;
         }
-        if (get(w, x, slot, l)) continue; /* read before: it is known from where */
+        if (get(w, x, slot, l)) continue; /* marked already */
         put(w, x, slot, l, UINT64_MAX, remember(w, &o));
     }
     if (!pred) settle(w, x, slot);
 }
 
-/* The first computation with a register that nothing wrote is what a finding names, not the moves. */
+/* A finding about a register names the first computation with it, not the moves: updates the origin. */
 static uint32_t computed(sim_warp *w, const sim_ins *i, uint32_t from, uint32_t lane)
 {
     const struct sim_unwritten *u = w->block->unwritten;
@@ -627,7 +627,7 @@ static void give_back(const sim_warp *w, const sim_use *u, const kept *k)
         memcpy(sim_slot(w, u->slot), k->v, (wide(w->kernel, u->slot) ? 2 : 1) * SIM_LANES * sizeof *k->v);
 }
 
-/* The first four values of marked bits tell the two sources of an operation apart, the others are mixed. */
+/* Values for marked bits: trials 0 to 3 set even and odd sources to zeros or ones in all combinations; then random. */
 static uint64_t trial(uint32_t t, uint32_t source, uint32_t lane)
 {
     if (t < 4) return (t & 1) ^ ((t >> 1) & source & 1) ? UINT64_MAX : 0;
@@ -660,7 +660,7 @@ static void try_value(const sim_warp *w, const marks *x, const sim_use *u, uint3
     }
 }
 
-/* Whole bytes, for what is computed: that a bit was the same in all trials may be chance. */
+/* Extends marks of a computed value to whole bytes: a bit may be equal in all trials by chance. */
 static uint64_t whole_bytes(uint64_t v)
 {
     uint64_t r = 0;
@@ -669,7 +669,7 @@ static uint64_t whole_bytes(uint64_t v)
     return r;
 }
 
-/* From where the marked sources of each lane come; computed ones first. */
+/* For each lane, the origin of a marked source; of a computed one, if there is one. */
 static void sources_from(sim_warp *w, const sim_ins *i, const marks *x, const sim_uses_of *s, uint32_t m,
                          bool compute, uint32_t *from)
 {
@@ -701,7 +701,7 @@ static void mark(sim_warp *w, marks *x, const sim_use *u, uint32_t m, const kept
     settle(w, x, u->slot);
 }
 
-/* Which bits of the results change when marked bits of the sources do: the handlers say it themselves. */
+/* Marks the result bits that change with the marked source bits, found by running the handlers. */
 static void depend(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s, uint32_t m)
 {
     const sim_use *uses = w->kernel->uses + s->first;
@@ -745,7 +745,7 @@ static void depend(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s
     free(before);
 }
 
-/* setp: trials would hardly meet equal values. */
+/* setp: the lanes whose comparison depends on marked bits. Trials would hardly produce equal values. */
 static uint32_t undecided(const sim_warp *w, const marks *x, const sim_ins *i, const sim_uses_of *s,
                           uint32_t m)
 {
@@ -791,7 +791,7 @@ static void compare(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *
     if (i->q) put_pred(w, x, i->q - 1, m, differ[1], differ[1] & m ? from[sim_lowest(differ[1] & m)] : 0);
 }
 
-/* All of the result, in all lanes. */
+/* Marks all result bits of lanes with a marked source (warp: of all lanes, if any has one). */
 static void spread(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s, uint32_t m, bool warp)
 {
     uint32_t from[SIM_LANES], some = 0;
@@ -819,7 +819,7 @@ static void spread(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s
     }
 }
 
-/* --- one instruction, before it is carried out -------------------------------------------------- */
+/* --- one instruction, before it is executed ----------------------------------------------------- */
 
 static bool stored(const sim_kernel *k, const sim_ins *i, uint32_t slot)
 {
@@ -877,19 +877,19 @@ void sim_unwritten_step(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t
                       effect == E_USE ? shown_by(i) : "takes it as an address");
             }
             break;
-        case E_CALL: /* of a call through a pointer that alone is used: the rest is passed on */
+        case E_CALL: /* a call uses only its pointer; the rest is passed on */
             for (uint32_t n = 0; n < s->count; n++) {
                 const sim_use *u = &k->uses[s->first + n];
                 if (called_by(i, s->codes, u)) shows(w, i, x, u->slot, false, marked(w, x, u->slot, false, m),
                                                         "calls with it");
             }
             break;
-        case E_SHUFFLE: return; /* in its own time */
+        case E_SHUFFLE: return; /* see sim_unwritten_shuffle */
         case E_COMPARE: compare(w, i, x, s, m); break;
         case E_ANY: spread(w, i, x, s, m, i->flow == F_SYNC); break;
         default: depend(w, i, x, s, m); break;
         }
-    if (effect == E_SHUFFLE || effect == E_CALL) return; /* results come when the arguments have gone */
+    if (effect == E_SHUFFLE || effect == E_CALL) return; /* they set the marks of their results themselves */
     bool carried = read && (effect == E_VALUE || effect == E_BITS || effect == E_COMPARE || effect == E_ANY);
     for (uint32_t n = 0; n < s->count && (carried || result); n++) {
         const sim_use *u = &k->uses[s->first + n];
@@ -931,7 +931,7 @@ static bool bit(const uint8_t *shadow, uint64_t n)
     return sim_shadow_byte(shadow + (n >> 3)) >> (n & 7) & 1;
 }
 
-/* Does more lie unwritten here than a struct has padding, or all that there is? */
+/* How many bytes around these are unwritten: no more than padding in a struct, more, or the whole allocation. */
 static gap gap_at(const sim_unwritten_place *p, uint64_t offset, uint32_t bytes)
 {
     uint64_t first = offset, end = offset + bytes;
@@ -957,7 +957,7 @@ static uint16_t *words_of(const sim_warp *w, const sim_unwritten_place *p, bool 
     return u->local ? u->local + (size_t)w->kernel->local_bytes * SIM_LANES * w->index / 4 : NULL;
 }
 
-/* A load of which not all bytes were written: marks what it loads. False: it has to be told at once. */
+/* A load of partly unwritten bytes: marks what it loads. False: it must be reported at once. */
 bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p)
 {
     const uint32_t *list = w->kernel->lists + i->list;
@@ -965,7 +965,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
     if (!x || i->size == 16) return false;
     if (result_unread(w->kernel, i) && !(i->x & (X_VOLATILE | X_PARAM))
         && !(p->space == SP_LOCAL && i->space == SP_GENERIC))
-        return false;  /* compilers keep volatile ones, -G others, and load structs whole from parameters */
+        return false;  /* exceptions: compilers keep volatile loads, -G others, and load whole structs */
     const uint16_t *words = words_of(w, p, false);
     for (uint32_t k = 0; k < i->count; k++) {
         if (list[k] == UINT32_MAX) continue;
@@ -994,7 +994,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
     return true;
 }
 
-/* The result of a call, all of it written. */
+/* Clears the marks of a load's result when all its bytes were written. */
 void sim_unwritten_loaded(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const uint32_t *list = w->kernel->lists + i->list;
@@ -1006,10 +1006,10 @@ typedef struct value {
     uint64_t bits;
     uint32_t from, unwritten;
     bool back;
-} value; /* unwritten: by byte; back: where it came from */
+} value; /* unwritten: a bit for each byte; back: stored to the address it was loaded from */
 
-/* What an element of a store is: bits, and bytes. A bit field is filled by reading it first: back where it
- * came from, a byte of which some bits are known counts as written. */
+/* Describes an element of a store. A bit field is filled by reading it first: if the element goes back to where it
+ * came from, a byte with some known bits counts as written. */
 static void look(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t slot, uint32_t lane,
                  uint64_t address, value *v)
 {
@@ -1029,7 +1029,8 @@ static void look(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t s
     }
 }
 
-/* An array's elements lie side by side; the same member of structs, with more between, may be padding. */
+/* Whether lanes store consecutive elements of an array (or all the same one). With gaps between, they may store one
+ * member of structs, which may be padding. */
 static bool array(const sim_unwritten_place *p, uint32_t m, uint32_t bytes)
 {
     uint32_t first = sim_lowest(m);
@@ -1042,24 +1043,24 @@ static bool array(const sim_unwritten_place *p, uint32_t m, uint32_t bytes)
     return same;
 }
 
-/* Is this to be told?  What is only moved within a struct is not: its bytes stay unwritten. */
+/* Whether a store is reported. A move within a struct is not: its bytes stay unwritten. */
 static bool told(const sim_warp *w, const sim_unwritten_place *p, const value *v, bool elements, bool whole)
 {
     const struct sim_unwritten *u = w->block->unwritten;
     if (p->space == SP_LOCAL || (p->space == SP_SHARED && p->owner == w->block)) return false;
     if (v->from & COMPUTED || !v->from) return true;
     const origin *o = &u->origins[(v->from & 0x7fff) - 1];
-    if (o->name && !o->kept) return elements; /* half of a pair too */
-    bool part = v->back && !whole; /* a bit field's */
+    if (o->name && !o->kept) return elements; /* even for half of a pair */
+    bool part = v->back && !whole; /* part of a bit field */
     if (o->gap == G_ALL) return !part;
     return elements && ((o->gap == G_WIDE && !part) || (whole && (o->name || o->space == SP_SHARED)));
 }
 
-/* A strong store of several values: a flag and what it is about, which those who find the flag set may not
- * want (the sum of a part that nobody comes after). They are told, if they use it. */
+/* A strong store of several values is a flag and its data. Readers of the flag may not use all data (the sum of
+ * a part that nobody comes after): a finding is reported where they do. */
 static bool message(const sim_ins *i) { return i->x & X_VOLATILE && i->count > 1; }
 
-/* What stands for a register once it is in memory. */
+/* The origin that stands for a register's value once it is in memory. */
 static uint32_t in_memory(sim_warp *w, uint32_t from)
 {
     const struct sim_unwritten *u = w->block->unwritten;
@@ -1085,7 +1086,7 @@ static void leave(sim_warp *w, const sim_unwritten_place *p, uint64_t offset, ui
     if (p->a) atomic_store(&p->a->padded, true);
 }
 
-/* A store while something is marked. False: all of it was written once. */
+/* A store while some register has marks. False: no stored register has any. */
 bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unwritten_place *p)
 {
     const uint32_t *list = w->kernel->lists + i->list;
@@ -1119,7 +1120,7 @@ bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_un
     return true;
 }
 
-/* Parameters and results of calls travel with it. */
+/* Parameters or results of a call are copied in local memory, with their origins. */
 void sim_unwritten_copied(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to, uint32_t bytes)
 {
     struct sim_unwritten *u = w->block->unwritten;
@@ -1136,14 +1137,14 @@ void sim_unwritten_forgotten(sim_warp *w, uint32_t lane, uint64_t from, uint64_t
     for (uint64_t n = from; n < to; n++) u->local[(start + n) / 4] = 0;
 }
 
-/* A copy brought such bytes to shared memory. */
+/* An asynchronous copy has written to shared memory: the old origins no longer hold. */
 void sim_unwritten_arrived(sim_block *b, uint32_t to, uint32_t bytes)
 {
     if (!b->unwritten || !b->unwritten->shared) return;
     for (uint32_t n = 0; n < bytes; n++) b->unwritten->shared[(to + n) / 4] = 0;
 }
 
-/* A function that was entered again gets its registers back: nothing is known of them any more. */
+/* The registers of a re-entered function are restored: they lose their marks. */
 void sim_unwritten_restored(sim_warp *w, const sim_routine *r, uint32_t lane)
 {
     marks *x = present(w);

@@ -1,4 +1,4 @@
-/* unwritten.h - values that nothing has written, on their way through registers (unwritten.c). */
+/* unwritten.h - unwritten values, followed through registers (unwritten.c). */
 #ifndef SIM_UNWRITTEN_H
 #define SIM_UNWRITTEN_H
 #include "sim.h"
@@ -11,12 +11,12 @@ typedef struct sim_use {
     const char *name;
 } sim_use;
 
-/* A statement, kept with its first instruction: its registers, and what it does with them. */
+/* A statement's registers and effect, kept with its first instruction. */
 typedef enum sim_effect {
     E_INNER,   /* not the first instruction of a statement */
-    E_USE,     /* what it does with a value shows */
-    E_VALUE,   /* its result depends on its sources, and nothing else changes */
-    E_BITS,    /* the same, bit by bit: such values are not computed, only moved */
+    E_USE,     /* an unwritten source is reported: it affects more than the registers */
+    E_VALUE,   /* the result depends on the sources, nothing else changes */
+    E_BITS,    /* the same, bit by bit: counts as a move, not as a computation */
     E_COMPARE, /* setp */
     E_ANY,     /* the result depends on other lanes too */
     E_LOAD,
@@ -38,10 +38,10 @@ typedef struct sim_narrow {
 void sim_unwritten_narrow(struct sim_lower *lw, uint32_t slot, uint32_t bytes);
 void sim_unwritten_statement(struct sim_lower *lw, uint32_t first_note, uint32_t first_code);
 
-enum { SHFL_C = 0x1f1f };              /* shfl's operand c: its clamp and its mask of segments */
+enum { SHFL_C = 0x1f1f };              /* the bits of shfl's operand c that have a meaning: clamp, segment mask */
 #define OTHER_BITS "operand c is 0x%x: only its bits 0-4 (clamp) and 8-12 (segments) mean something"
 
-/* What the bytes of an access are, and where what is known of their origin lies. */
+/* The memory of an access: its shadow, and where the origins of its unwritten bytes are kept. */
 typedef struct sim_unwritten_place {
     uint8_t *shadow;
     const uint64_t *at;

@@ -1,14 +1,14 @@
-/* video.c - the video instructions, scalar (vadd ... vset) and in halves and bytes (vadd2 ... vset4).
+/* video.c - the video instructions: scalar (vadd ... vset), and of halves and bytes (vadd2 ... vset4).
  *
- * A selector is 16 bits of sim_operand.special: bit 15 bytes (else halves), bits 14-12 how many, then three
- * bits each, the one that stands first in the text on top; 0 is none. The parser makes them. */
+ * A selector is 16 bits of sim_operand.special: bit 15: bytes (else halves); bits 14-12: their number; then three
+ * bits for each, the first in the text uppermost. 0: no selector. The parser makes them. */
 #include "sim.h"
 #include "lower.h"
 
 enum { V_ADD, V_SUB, V_ABSDIFF, V_MIN, V_MAX, V_SHL, V_SHR, V_MAD, V_SET, V_AVRG };
 enum { SEC_NONE, SEC_ADD, SEC_MIN, SEC_MAX };
 
-typedef struct video { /* travels in the instruction: see pack() */
+typedef struct video { /* packed into the instruction: see pack() */
     uint16_t d, a, b;  /* selectors */
     bool d_signed, a_signed, b_signed, sat, wrap, plus_one, negate_product, negate_c;
     uint8_t secondary, relation, lanes, shift;
@@ -122,7 +122,7 @@ static uint32_t one_value(const video *v, uint32_t op, uint32_t a, uint32_t b, u
     return merged(secondary(v, (uint32_t)t, c), v->d, c);
 }
 
-/* The product has up to 65 bits with its sign; what is shifted out below and cut off above is exact in 96. */
+/* vmad. The signed product has up to 65 bits; in 96 bits, shift and saturation are exact. */
 static uint32_t multiply_add(const video *v, uint32_t a_word, uint32_t b_word, uint32_t c_word)
 {
     int64_t a = selected(a_word, v->a, v->a_signed), b = selected(b_word, v->b, v->b_signed);
@@ -143,7 +143,7 @@ static uint32_t multiply_add(const video *v, uint32_t a_word, uint32_t b_word, u
     high += low >> 32;
     low &= 0xffffffff;
     uint64_t wide = (uint64_t)low >> v->shift | (uint64_t)high << (32 - v->shift);
-    int64_t above = high >> v->shift; /* what lies over the low word */
+    int64_t above = high >> v->shift; /* the bits above the low word */
     if (!v->sat) return (uint32_t)wide;
     uint32_t word = (uint32_t)wide;
     if (!is_signed) return above ? UINT32_MAX : word;
@@ -152,7 +152,7 @@ static uint32_t multiply_add(const video *v, uint32_t a_word, uint32_t b_word, u
     return above < 0 ? 0x80000000u : 0x7fffffff;
 }
 
-/* Lane k of a selector that names them from the top; without one, a's lanes, or b's behind them. */
+/* The lane that lane k of the result reads: the selector's, or without one lane k of a, or of b (second). */
 static uint32_t chosen(uint16_t selector, uint32_t lanes, uint32_t k, bool second)
 {
     return selector ? selector >> 3 * k & 7 : k + (second ? lanes : 0);
@@ -191,7 +191,7 @@ static void sim_video(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- lowering --------------------------------------------------------------------------------- */
 
-/* May operand n have this selector? A mask names lanes once each, from the top. */
+/* Whether operand n may have this selector. A mask names each lane at most once, from the highest down. */
 static bool selector_fits(const sim_operand *o, uint32_t lanes, bool mask)
 {
     uint32_t count = o->special >> 12 & 7, limit = o->special >> 15 ? 4 : 2;
@@ -214,7 +214,7 @@ static uint8_t relation_of(const sim_mods *m)
     return CMP_EQ;
 }
 
-/* vmad: which of its operands are negated, and what that goes with. */
+/* vmad: finds which operands are negated, and checks what that may be combined with. */
 static void lower_negation(sim_lower *lw, const sim_statement *s, video *v)
 {
     const sim_operand *o = s->operands;

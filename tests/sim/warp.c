@@ -1,14 +1,14 @@
-/* warp.c - instructions in which lanes see each other: shfl, vote, match, redux, elect; predicates and
+/* warp.c - instructions that communicate between lanes: shfl, vote, match, redux, elect; predicates and
  * clocks.
  *
- * exec.c has already seen to it that the lanes that a membermask names are here. Masks may differ
- * between lanes of one request: each group of lanes with the same mask stands for itself. */
+ * exec.c has made sure that the lanes named by a membermask are here. Masks may differ
+ * between lanes of one request: each group of lanes with the same mask is independent. */
 #include "race.h"
 #include "unwritten.h"
 
 void sim_nop(sim_warp *w, const sim_ins *i, uint32_t m) { (void)w; (void)i; (void)m; }
 
-/* Which lane each lane reads from; the result: whose is in range. */
+/* Computes the lane that each lane reads from; returns the lanes whose source is in range. */
 static uint32_t shfl_from(const sim_warp *w, const sim_ins *i, uint32_t *from)
 {
     const uint32_t *b = sim_slot(w, i->b), *c = sim_slot(w, i->c);

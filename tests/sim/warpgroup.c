@@ -1,7 +1,7 @@
-/* warpgroup.c - what the four warps of a warpgroup have to do alike: the same wgmma instructions, one after
- * another, with the same descriptors.
+/* warpgroup.c - checks that the four warps of a warpgroup execute the same sequence of wgmma instructions, with the
+ * same descriptors.
  *
- * Warps run one by one, so what each of them does is kept until the last of the four has done it too. */
+ * Warps run one by one, so the steps of the first are kept until the last of the four has executed them too. */
 #include "async.h"
 #include "tensor.h"
 
@@ -13,9 +13,9 @@ typedef struct step {
 } step;
 
 typedef struct sim_group_log {
-    uint32_t first, count, capacity; /* the step that list[0] is, how many follow */
-    uint32_t done[4];                /* steps of each warp */
-    bool told;                       /* one finding is enough: what follows is shifted */
+    uint32_t first, count, capacity; /* index of the step in list[0]; number of steps kept */
+    uint32_t done[4];                /* steps executed by each warp */
+    bool told;                       /* reported once: later steps would differ too */
     step *list;
 } group_log;
 
@@ -32,7 +32,7 @@ static group_log *log_of(sim_block *b, uint32_t group) {
     return &b->group_logs[group];
 }
 
-/* Forgets what all four have done. */
+/* Forgets steps that all four warps have executed. */
 static void trim(group_log *g) {
     uint32_t least = g->done[0];
     for (int n = 1; n < 4; n++)
@@ -95,7 +95,7 @@ void sim_group_forget(sim_block *b) {
     b->group_logs_used = false;
 }
 
-/* The block has ended: warps that left something out, and operations that nobody has waited for. */
+/* The block has ended: reports warps that skipped steps, and operations that nobody has waited for. */
 void sim_group_leave(sim_block *b) {
     char text[200];
     for (uint32_t group = 0; b->group_logs_used && group < b->group_log_count; group++) {
@@ -123,9 +123,9 @@ void sim_group_leave(sim_block *b) {
     }
 }
 
-/* Before a wait for all but the last i->c groups: the operations of the four warps are one, so the others
- * have to have issued theirs. Those that never come are let go by cluster.c, and told when the block
- * has ended. */
+/* Before a wait for all but the last i->c groups. An operation belongs to all four warps, so the wait lasts until the
+ * others have issued theirs. If they never do, cluster.c lets this warp go on, and sim_group_leave reports the
+ * missing step. */
 void sim_wgmma_gather(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_block *b = w->block;
     uint32_t first = w->index & ~3u, needed = w->wgmma_groups > i->c ? w->wgmma_groups - i->c : 0;
