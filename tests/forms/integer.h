@@ -485,6 +485,10 @@ static uint64_t extended(uint64_t a, uint64_t n, bool wrap, bool s)
     X("w:w", "st.global.b32 [P], A; ld.global.u8 D, [P+1];", A >> 8 & 255)                                   \
     X("w:w", "st.global.b32 [P], A; ld.global.s8 D, [P+3];", W((int8_t)(A >> 24)))                           \
     X("x:w", "st.global.b32 [P], A; ld.global.s16 D, [P+2];", (uint64_t)(int16_t)(A >> 16))                  \
+    X("w:w", "{ .reg .b16 x; st.global.b32 [P], A; ld.global.s16 x, [P+2]; mul.wide.u16 D, x, 3; }",         \
+      3 * (A >> 16 & 0xffff))                                                                                \
+    X("w:w", "{ .reg .b16 x; st.global.b32 [P], A; ld.global.s8 x, [P+3]; mov.b32 D, {x, 1}; }",             \
+      65536 + (W((int8_t)(A >> 24)) & 0xffff))                                                               \
     X("x:w", "st.global.b32 [P], A; ld.global.s32 D, [P];", (uint64_t)(int32_t)A)                            \
     X("w:w", "{ .local .b32 v[2]; st.local.b32 [v+4], A; ld.local.b32 D, [v+4]; }", A)                       \
     X("w:w",                                                                                                 \

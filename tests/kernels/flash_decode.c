@@ -929,10 +929,11 @@ static void traffic_where_the_machine_is_filled(void)
         uint32_t heads, kv_heads, d;
         enum ref_format format;
         uint32_t batch, sm_count, target;
-    } shapes[] = {{32, 4, 128, REF_F16, 16, 132, 90}, {64, 8, 128, REF_F16, 2, 16, 90}, {64, 8, 128, REF_BF16, 2, 16, 80},
-                  {32, 8, 128, REF_F16, 1, 16, 75},   {32, 8, 128, REF_F16, 3, 132, 90}, {32, 8, 128, REF_F32, 1, 132, 90},
-                  {8, 8, 128, REF_BF16, 1, 132, 75},  {28, 4, 128, REF_BF16, 1, 16, 90}, {16, 2, 64, REF_F16, 1, 8, 90},
-                  {16, 2, 256, REF_F16, 1, 8, 75}};
+    } shapes[] = {{32, 4, 128, REF_F16, 16, 132, 90}, {64, 8, 128, REF_F16, 2, 16, 90},
+                  {64, 8, 128, REF_BF16, 2, 16, 80},  {32, 8, 128, REF_F16, 1, 16, 75},
+                  {32, 8, 128, REF_F16, 3, 132, 90},  {32, 8, 128, REF_F32, 1, 132, 90},
+                  {8, 8, 128, REF_BF16, 1, 132, 75},  {28, 4, 128, REF_BF16, 1, 16, 90},
+                  {16, 2, 64, REF_F16, 1, 8, 90},     {16, 2, 256, REF_F16, 1, 8, 75}};
     uint32_t i;
     if (!cu.ptxsim_counters_get) {
         printf("SKIP traffic_where_the_machine_is_filled: only the CPU driver counts\n");

@@ -355,6 +355,18 @@ static bool lower_parameter(sim_lower *lw, const address *a, sim_type t, uint32_
     return true;
 }
 
+/* A load extends a signed value to 32 bits; registers of 16 bits keep zeros above their own. */
+static void cut_to_registers(sim_lower *lw, uint32_t count, uint32_t list)
+{
+    const sim_operand *o = &lw->s->operands[0];
+    for (uint32_t k = 0; k < count; k++) {
+        const sim_operand *e = o->kind == O_VECTOR ? &o->items[k] : o;
+        if (e->kind != O_REG || sim_types[e->type].bytes != 2) continue;
+        sim_ins *i = sim_emit(lw, sim_op_handler(OP_zext_16), F_PLAIN);
+        i->d = i->a = lw->k->lists[list + k];
+    }
+}
+
 void sim_lower_ld(sim_lower *lw, const sim_statement *s)
 {
     bool ldu = !strcmp(s->opcode, "ldu"), hint = has(s, M_L2_cache_hint);
@@ -367,7 +379,11 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     bool good = lower_address(lw, 1, space, &a);
     if (hint) (void)sim_source(lw, 2, T_U64, 0);
     if (!lower_elements(lw, 0, count, t, true, &list) || !good) return;
-    if (a.is_static && a.space == SP_PARAM && lower_parameter(lw, &a, t, count, list)) return;
+    bool is_signed = sim_types[t].kind == K_SINT;
+    if (a.is_static && a.space == SP_PARAM && lower_parameter(lw, &a, t, count, list)) {
+        if (is_signed) cut_to_registers(lw, count, list);
+        return;
+    }
     settle_address(lw, &a);
     sim_ins *i = sim_emit(lw, sim_ld, F_MEMORY);
     use_address(lw, &a, i);
@@ -375,11 +391,12 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->size = sim_types[t].bytes;
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
-    i->x = (sim_types[t].kind == K_SINT ? X_SIGNED : 0) | order_bits(s, false);
+    i->x = (is_signed ? X_SIGNED : 0) | order_bits(s, false);
     if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     if (has(s, M_nc) || ldu) i->x |= X_NC;
     if (space == SP_PARAM) i->x |= X_PARAM;
     i->d = lw->k->lists[list];
+    if (is_signed) cut_to_registers(lw, count, list);
 }
 
 void sim_lower_st(sim_lower *lw, const sim_statement *s)

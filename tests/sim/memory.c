@@ -518,7 +518,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
             uint64_t *d = sim_slot64(w, slot);
             SIM_EACH_LANE(l, m) d[l] = fetch(r->host + (at[l] - r->base) + k * size, size, is_signed);
         } else {
-            uint32_t *d = sim_slot(w, slot), cut = i->type == T_S8 && i->width == 2 ? 0xffff : SIM_FULL;
+            uint32_t *d = sim_slot(w, slot);
             if (size == 2 && !is_signed) SIM_EACH_LANE(l, m)
                 {
                     uint16_t v;
@@ -527,7 +527,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
                 }
             else
                 SIM_EACH_LANE(l, m)
-                d[l] = (uint32_t)fetch(r->host + (at[l] - r->base) + k * size, size, is_signed) & cut;
+                d[l] = (uint32_t)fetch(r->host + (at[l] - r->base) + k * size, size, is_signed);
         }
     }
     strong_after(w, i, m, at, r);
