@@ -458,6 +458,7 @@ static inline double model_step(model *m, uint32_t b, uint32_t token, double *lo
     for (n = 0; n <= NOISY; n++) {
         double sum = 0, *to = n ? noisy : logits;
         m->ref.noise = n ? 1 : 0;
+        m->ref.copy = n % 5;
         ref_llama_step(&m->ref, &m->follow[b][n], token, logits ? to : NULL);
         for (i = 0; i < m->desc.vocab && logits && n; i++) sum += (to[i] - logits[i]) * (to[i] - logits[i]);
         worst = fmax(worst, sqrt(sum / m->desc.vocab));

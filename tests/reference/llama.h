@@ -32,6 +32,7 @@
 
 #include "blocks.h"
 
+enum { REF_LLAMA_CHOICES = 256 }; /* of groups and of experts, in all layers */
 enum { REF_ROPE_INTERLEAVED = 0, REF_ROPE_HALVES = 1 }; /* pairs (2i, 2i + 1); pairs (i, i + rope_dims / 2) */
 
 /* y = W x + bias */
@@ -90,6 +91,8 @@ typedef struct ref_llama {
     ref_llama_layer *layer;
     double noise;         /* 0, or how many of its own bounds an operation may be off */
     uint64_t noise_state; /* of the noise, not 0 */
+    uint32_t copy, ties[5]; /* which run with noise this is, 0 to 4; near choices in each, see ref_llama_choose */
+    uint32_t choices, near[REF_LLAMA_CHOICES][2]; /* of this step; the two that were near each other, or one twice */
     double levels;          /* of an x that meets weights in blocks: noise is its steps'; 0: the promise */
     double attention_bound; /* of noise in scores and results; 0: 2^-11, as with tensor cores */
 } ref_llama;
@@ -500,12 +503,14 @@ static inline void ref_llama_scores(ref_llama *m, const ref_matrix *router, cons
     }
 }
 
-/* The n largest of values that are not excluded, in order, and the next one; where the last of them and that are near
-   each other, noise takes either: who is a little off may choose the other. */
+/* The n largest of values that are not excluded, in order. If the last of them and the next one are near each other, a
+   device that is a little off may choose the other: runs with noise then choose by the copy, the one with the greater
+   index in copy 1, with the smaller in copy 2, in turns in copies 3 and 4, and so try all of two near choices. The run
+   without noise, which comes first in each step, says which choices are near. */
 static inline void ref_llama_choose(ref_llama *m, const double *value, const unsigned char *excluded, uint32_t of,
                                     uint32_t n, uint32_t *list)
 {
-    uint32_t e, j, k;
+    uint32_t e, j, k, *near = m->near[m->choices++ % REF_LLAMA_CHOICES], wanted, held = n;
     for (j = 0; j <= n; j++) {
         list[j] = of;
         for (e = 0; e < of; e++) {
@@ -513,10 +518,21 @@ static inline void ref_llama_choose(ref_llama *m, const double *value, const uns
             if (k == j && !excluded[e] && (list[j] == of || value[e] > value[list[j]])) list[j] = e;
         }
     }
-    k = list[n];
-    if (m->noise > 0 && k < of && ref_llama_noise(m) > 0
-        && value[list[n - 1]] - value[k] < 1e-3 * fmin(1, fabs(value[list[n - 1]]) + fabs(value[k])))
-        list[n - 1] = k;
+    if (!(m->noise > 0)) {
+        double last = value[list[n - 1]], next = list[n] < of ? value[list[n]] : -INFINITY;
+        int is_near = last - next < 2e-3 * fmin(1, fabs(last) + fabs(next));
+        near[0] = is_near && list[n - 1] > list[n] ? list[n - 1] : list[n];
+        near[1] = !is_near ? near[0] : near[0] == list[n] ? list[n - 1] : list[n];
+        return;
+    }
+    if (near[0] == near[1]) return;
+    e = m->ties[m->copy]++ + m->copy; /* copies 3 and 4 begin with another one */
+    wanted = m->copy == 1 ? 0 : m->copy == 2 ? 1 : e & 1;
+    for (j = k = 0; j < n; j++) {
+        if (list[j] == near[!wanted]) held = j;
+        k |= list[j] == near[wanted];
+    }
+    if (held < n && !k && !excluded[near[wanted]]) list[held] = near[wanted];
 }
 
 /* y = the mixture of h; room: [hidden]. */
@@ -590,6 +606,7 @@ static inline void ref_llama_step(ref_llama *m, ref_llama_state *s, uint32_t tok
     double *q_latent = weight + m->context, *latents = q_latent + m->q_latent;
     double residual = ref_or_1(m->residual_scale);
     const ref_matrix *output = m->output.w ? &m->output : &m->embedding;
+    m->choices = 0;
     for (i = 0; i < m->hidden; i++)
         x[i] = m->embedding.w[(size_t)token * m->hidden + i] * ref_or_1(m->embedding_scale);
     for (n = 0; n < m->layers; n++) {
