@@ -1836,24 +1836,25 @@ PTXK__SHARED double ptxk__sqrt(double x) {
     return y;
 }
 
-PTXK__SHARED uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+PTXK__SHARED uint64_t ptxk__round_up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* -- checks of descriptions and shapes -- */
 
-#define PTXK__LOW 32.0f /* weights are at most 2^-32: sums of 2^31 values near FLT_MAX stay finite */
+/* Weights of a softmax are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite. */
+#define PTXK__SOFTMAX_SHIFT 32.0f
 #define PTXK__LEN_MAX 0x7fffffffu
 #define PTXK__N_MAX (1u << 24)
 
-static uint32_t ptxk__kv_bytes(uint32_t type) {
+static uint32_t ptxk__float_bytes(uint32_t type) {
     return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
 }
 
-PTXK__SHARED uint32_t ptxk__widest(uint32_t a, uint32_t b) {
-    return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
+PTXK__SHARED uint32_t ptxk__widest_bytes(uint32_t a, uint32_t b) {
+    return ptxk__float_bytes(a) > ptxk__float_bytes(b) ? ptxk__float_bytes(a) : ptxk__float_bytes(b);
 }
 
 PTXK__SHARED ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
-    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
+    if (ptxk__float_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
                         ptxk__value_name_of(type).s);
 }
@@ -1864,7 +1865,7 @@ PTXK__SHARED ptx_code ptxk__check_type(const char *op, const char *field, uint32
 static int ptxk__is_byte_cache(uint32_t type) { return type == PTX_E4M3 || type == PTXK_Q8_0; }
 
 static uint32_t ptxk__cache_bytes(uint32_t type) {
-    return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
+    return ptxk__is_byte_cache(type) ? 1 : ptxk__float_bytes(type);
 }
 
 PTXK__SHARED const char *ptxk__cache_name(uint32_t type) {
@@ -1878,21 +1879,21 @@ static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
 
 /* The number of elements that the strides of a cache must be multiples of. q8_0: such that the rows of
    factors, too, are aligned to the largest pieces, up to 16 bytes, in which they can be copied. */
-PTXK__SHARED uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+PTXK__SHARED uint32_t ptxk__cache_stride_multiple(uint32_t type, uint32_t d) {
     if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
     return d % 256 == 0 ? 256 : d & (0u - d);
 }
 
 PTXK__SHARED ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
                                              ptxk_message *why) {
-    uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
+    uint32_t multiple = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
     if (!ptxk__cache_bytes(type))
         return ptxk__refuse(why, PTX_E_DESC,
                             "%s: %s is %s, must be PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0", op,
                             field, ptxk__value_name_of(type).s);
-    if (d % whole)
+    if (d % multiple)
         return ptxk__refuse(why, PTX_E_DESC, "%s: head_dim is %u, must be a multiple of %u where %s is %s",
-                            op, d, whole, field, ptxk__value_name_of(type).s);
+                            op, d, multiple, field, ptxk__value_name_of(type).s);
     return PTX_E_NONE;
 }
 
@@ -1903,15 +1904,15 @@ PTXK__SHARED ptx_code ptxk__refuse_format(const char *op, const char *field, uin
                         ptxk__value_name_of(format).s);
 }
 
-PTXK__SHARED ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
-                                    ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_size(const char *op, const char *field, uint32_t n, uint32_t most,
+                                       ptxk_message *why) {
     if (n && n <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
 }
 
 /* Refuses a number of rows or tokens of a shape above `most`. */
-PTXK__SHARED ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
-                                       ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_shape_max(const char *op, const char *field, uint32_t x, uint32_t most,
+                                            ptxk_message *why) {
     if (x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
 }
@@ -1953,8 +1954,8 @@ PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, co
 #define PTXK__FLAT_THREADS 256u
 
 /* Fills in a plan of one launch: a grid of x by y blocks of `threads` threads. */
-PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads,
-                                 uint64_t min_bytes) {
+PTXK__SHARED void ptxk__plan_launch(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads,
+                                    uint64_t min_bytes) {
     ptx_launch *l = &plan->launch[0];
     plan->launches = 1;
     l->grid[0] = x;
@@ -1993,8 +1994,8 @@ PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
 }
 
-PTXK__SHARED ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
-                                        uint32_t most, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_arg_range(const char *op, const char *field, uint32_t x, uint32_t least,
+                                            uint32_t most, ptxk_message *why) {
     if (x >= least && x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
 }
@@ -2020,29 +2021,30 @@ PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, fl
    distance of stride[i] bytes. `bytes`: from the first byte to the end; 2^64 - 1 if that overflows. */
 typedef struct ptxk__span {
     const char *name;
-    uint64_t at, bytes;
+    uint64_t address, bytes;
     uint32_t align, needed;
     uint32_t written;
-    uint32_t same; /* bit set: written memory may be the same as a span that has one of these bits, too */
-    uint64_t row, count[3], stride[3];
+    uint32_t alias_bits; /* written memory may be the same as a span with which it has a bit in common */
+    uint64_t row_bytes, count[3], stride[3];
 } ptxk__span;
 
-static ptxk__span ptxk__span_of(const char *name, uint64_t at, uint64_t bytes, uint32_t align, int needed) {
+static ptxk__span ptxk__span_of(const char *name, uint64_t address, uint64_t bytes, uint32_t align,
+                                int needed) {
     ptxk__span s;
     uint32_t i;
     memset(&s, 0, sizeof s);
     s.name = name;
-    s.at = at;
-    s.bytes = s.row = bytes;
+    s.address = address;
+    s.bytes = s.row_bytes = bytes;
     s.align = align;
     s.needed = (uint32_t)needed;
     for (i = 0; i < 3; i++) s.count[i] = 1;
     return s;
 }
 
-static ptxk__span ptxk__span_written(ptxk__span s, uint32_t same) {
+static ptxk__span ptxk__span_written(ptxk__span s, uint32_t alias_bits) {
     s.written = 1;
-    s.same = same;
+    s.alias_bits = alias_bits;
     return s;
 }
 
@@ -2053,7 +2055,7 @@ static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uin
     s->count[direction] = n;
     s->stride[direction] = stride;
     if (!n)
-        s->bytes = s->row = 0;
+        s->bytes = s->row_bytes = 0;
     else if (!s->bytes)
         return;
     else
@@ -2062,11 +2064,11 @@ static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uin
 
 /* The extent in bytes of the directions whose stride is less than `below`. */
 static uint64_t ptxk__span_extent(const ptxk__span *s, uint64_t below) {
-    uint64_t reach = s->row;
+    uint64_t extent = s->row_bytes;
     uint32_t i;
     for (i = 0; i < 3; i++)
-        if (s->count[i] > 1 && s->stride[i] < below) reach += (s->count[i] - 1) * s->stride[i];
-    return reach;
+        if (s->count[i] > 1 && s->stride[i] < below) extent += (s->count[i] - 1) * s->stride[i];
+    return extent;
 }
 
 /* Whether no two rows overlap: each stride must be at least the extent of the narrower directions. */
@@ -2089,39 +2091,40 @@ static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
     return 1;
 }
 
-/* Whether two spans with the same strides share a byte; b begins `between` bytes after a. Recurses over the
-   `left` directions in by_width, the widest stride first: where rows of a and b are k steps apart, it
+/* Whether two spans with the same strides share a byte; b begins `distance` bytes after a. Recurses over the
+   `remaining` directions in by_width, the widest stride first: where rows of a and b are k steps apart, it
    compares the remaining distance with the extents of the narrower directions. */
 static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
-                                          uint32_t left, int64_t between) {
+                                          uint32_t remaining, int64_t distance) {
     uint32_t i = *by_width, n, j;
-    int64_t k, a_extent = (int64_t)a->row, b_extent = (int64_t)b->row, step, first, last;
-    if (!left) return between < a_extent && -between < b_extent;
+    int64_t k, a_extent = (int64_t)a->row_bytes, b_extent = (int64_t)b->row_bytes, step, first, last;
+    if (!remaining) return distance < a_extent && -distance < b_extent;
     step = (int64_t)(a->count[i] > 1 ? a->stride[i] : b->count[i] > 1 ? b->stride[i] : 0);
-    if (!step) return ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between);
-    for (n = 1; n < left; n++) {
+    if (!step) return ptxk__spans_overlap_by_strides(a, b, by_width + 1, remaining - 1, distance);
+    for (n = 1; n < remaining; n++) {
         j = by_width[n];
         a_extent += (int64_t)((a->count[j] - 1) * a->stride[j]);
         b_extent += (int64_t)((b->count[j] - 1) * b->stride[j]);
     }
     if ((a_extent + b_extent) / step > 16) return 1; /* rows within rows: no tensor has such a layout */
-    first = (between - a_extent) / step - 1;
-    last = (between + b_extent) / step + 1;
+    first = (distance - a_extent) / step - 1;
+    last = (distance + b_extent) / step + 1;
     if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
     if (last > (int64_t)a->count[i] - 1) last = (int64_t)a->count[i] - 1;
     for (k = first; k <= last; k++)
-        if (ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between - k * step)) return 1;
+        if (ptxk__spans_overlap_by_strides(a, b, by_width + 1, remaining - 1, distance - k * step)) return 1;
     return 0;
 }
 
 /* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, do not: they have a
    common stride and separate parts of each step of it. */
 static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
-    uint32_t i, j, alike = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
+    uint32_t i, j, same_strides = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
     if (!a->bytes || !b->bytes) return 0;
-    if (a->at < b->at ? b->at - a->at >= a->bytes : a->at - b->at >= b->bytes) return 0;
+    if (a->address < b->address ? b->address - a->address >= a->bytes : a->address - b->address >= b->bytes)
+        return 0;
     for (i = 0; i < 3; i++) {
-        if (a->count[i] > 1 && b->count[i] > 1 && a->stride[i] != b->stride[i]) alike = 0;
+        if (a->count[i] > 1 && b->count[i] > 1 && a->stride[i] != b->stride[i]) same_strides = 0;
         for (j = i; j > 0; j--) {
             uint32_t wide = by_width[j], narrow = by_width[j - 1];
             uint64_t wider = a->count[wide] > 1 ? a->stride[wide] : b->stride[wide];
@@ -2129,15 +2132,16 @@ static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
             by_width[j] = narrow, by_width[j - 1] = wide;
         }
     }
-    if (alike) return ptxk__spans_overlap_by_strides(a, b, by_width, 3, (int64_t)(b->at - a->at));
+    if (same_strides)
+        return ptxk__spans_overlap_by_strides(a, b, by_width, 3, (int64_t)(b->address - a->address));
     for (i = 0; i < 3; i++) {
-        uint64_t width = a->stride[i], between = b->at - a->at;
+        uint64_t width = a->stride[i], distance = b->address - a->address;
         if (a->count[i] <= 1 || !width || !ptxk__span_fits_steps(a, width)
             || !ptxk__span_fits_steps(b, width))
             continue;
-        if (a->at > b->at) between = (width - (a->at - b->at) % width) % width;
-        between %= width;
-        if (ptxk__span_extent(a, width) <= between && ptxk__span_extent(b, width) <= width - between)
+        if (a->address > b->address) distance = (width - (a->address - b->address) % width) % width;
+        distance %= width;
+        if (ptxk__span_extent(a, width) <= distance && ptxk__span_extent(b, width) <= width - distance)
             return 0;
     }
     return 1;
@@ -2145,7 +2149,9 @@ static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
 
 static int ptxk__spans_are_equal(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i;
-    if (!(a->same & b->same) || a->at != b->at || a->row != b->row || a->bytes != b->bytes) return 0;
+    if (!(a->alias_bits & b->alias_bits) || a->address != b->address || a->row_bytes != b->row_bytes
+        || a->bytes != b->bytes)
+        return 0;
     for (i = 0; i < 3; i++)
         if (a->count[i] != b->count[i] || (a->count[i] > 1 && a->stride[i] != b->stride[i])) return 0;
     return 1;
@@ -2155,12 +2161,12 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
     if (ptxk__span_is_distinct(s)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT,
                         "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op, s->name,
-                        (unsigned long long)s->row, (unsigned long long)s->stride[0],
+                        (unsigned long long)s->row_bytes, (unsigned long long)s->stride[0],
                         (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
 }
 
 /* Checks that every needed span has an aligned address, and that written memory has no overlapping rows and
-   overlaps no other span, unless it is the same (ptxk__span.same). */
+   overlaps no other span, unless it is the same (ptxk__span.alias_bits). */
 PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n,
                                         ptxk_message *why) {
     ptx_code code;
@@ -2168,11 +2174,11 @@ PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, 
     for (i = 0; i < n; i++) {
         const ptxk__span *s = &span[i];
         if (!s->needed || !s->bytes) continue; /* the address of an empty span is not used */
-        if (!s->at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
-        if (s->at % s->align)
+        if (!s->address) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
+        if (s->address % s->align)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, s->name,
                                 s->align);
-        if (s->bytes > UINT64_MAX - s->at)
+        if (s->bytes > UINT64_MAX - s->address)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s passes 2^64", op, s->name);
         if (s->written && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE) return code;
     }
@@ -2187,18 +2193,18 @@ PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, 
 }
 
 /* Checks the strides, in elements, of one sequence's caches: rows of d elements, strides in multiples of
-   `whole`, the row stride at most `most`. */
+   `multiple`, the row stride at most `most`. */
 PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq,
-                                        uint64_t head_stride, uint64_t row_stride, uint32_t d, uint32_t whole,
-                                        uint64_t most, ptxk_message *why) {
+                                        uint64_t head_stride, uint64_t row_stride, uint32_t d,
+                                        uint32_t multiple, uint64_t most, ptxk_message *why) {
     ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
     int fits = 1;
     uint64_t a = ptxk__multiply_checked(head_stride, kv_heads - 1, &fits),
              b = ptxk__multiply_checked(row_stride, max_seq - 1, &fits);
-    if (head_stride % whole || row_stride % whole)
+    if (head_stride % multiple || row_stride % multiple)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "%s: the strides %llu and %llu must be multiples of %u elements", op,
-                            (unsigned long long)head_stride, (unsigned long long)row_stride, whole);
+                            (unsigned long long)head_stride, (unsigned long long)row_stride, multiple);
     if (!fits || a > UINT64_MAX >> 4 || b > UINT64_MAX >> 4 || row_stride > most)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the strides pass 2^60 elements, or that of rows %llu",
                             op, (unsigned long long)most);
@@ -2212,24 +2218,24 @@ PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint3
 }
 
 /* The span of K's or V's caches: the pool, or, if they are not paged, the array of `batch` addresses. */
-static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
+static ptxk__span ptxk__span_cache(const char *name, uint64_t address, uint32_t batch, uint32_t page_size,
                                    uint32_t pool_pages, uint64_t row_bytes, int written) {
     ptxk__span s;
-    if (!page_size) return ptxk__span_of(name, at, (uint64_t)batch * 8, 8, 1);
-    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* one position of all heads */
+    if (!page_size) return ptxk__span_of(name, address, (uint64_t)batch * 8, 8, 1);
+    s = ptxk__span_of(name, address, row_bytes, 16, 1); /* one position of all heads */
     ptxk__span_repeat(&s, 0, page_size, row_bytes);
     ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
     return written ? ptxk__span_written(s, 0) : s;
 }
 
 /* The span of the factors of K or V: e4m3 has one for each head, q8_0 a row of them for each row. */
-PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
-                                           uint32_t d, uint32_t batch, uint32_t page_size,
+PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t address, uint32_t type,
+                                           uint32_t kv_heads, uint32_t d, uint32_t batch, uint32_t page_size,
                                            uint32_t pool_pages, int written) {
     if (type == PTXK_Q8_0)
-        return ptxk__span_cache(name, at, batch, page_size, pool_pages,
+        return ptxk__span_cache(name, address, batch, page_size, pool_pages,
                                 (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
-    return ptxk__span_of(name, at, (uint64_t)kv_heads * 4, 4, type == PTX_E4M3 && at);
+    return ptxk__span_of(name, address, (uint64_t)kv_heads * 4, 4, type == PTX_E4M3 && address);
 }
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
@@ -3028,7 +3034,7 @@ PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, c
 /* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest |x| / 127. Compares |x| as
    integers, so that a NaN is larger than any number. */
 PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
-    uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
+    uint32_t bytes = ptxk__float_bytes((uint32_t)stored), n = 16 / bytes, i, e;
     ptx_val x[8], most = ptx_u32(0);
     for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
         ptxk_load_f32(k, stored, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x);
@@ -5824,7 +5830,7 @@ static void ptxk__flash_form_mma(ptxk__flash *f) {
     /* f16: weights near 2^15, so that their second terms stay above 2^-24. bf16 has f32's range, and V may
        use it: weights of at most 2^-32. */
     f->slack = 8;
-    f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
+    f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__SOFTMAX_SHIFT;
 }
 
 /* Chooses the variant of a target. */
@@ -5866,7 +5872,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     types[3] = d->append_type ? d->append_type : (uint32_t)PTX_F32;
     if (ptxk__check_cache_type("flash_decode", names[0], types[0], d->head_dim, why)) return PTX_E_DESC;
     for (i = 1; i < 4; i++)
-        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
+        if (!ptxk__float_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
     if (!(d->scale >= -1e30f && d->scale <= 1e30f))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: scale is %g, must be from -1e30 to 1e30 (0: default)",
@@ -5944,7 +5950,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
        lengths, pointers and so on. A chunk has so many keys that this is 4 % of its own K and V, which keeps
        the total within 5 % of the lower bound; and at least 128 keys, because starting a block has a cost. */
     overhead = (f->columns < PTXK__TILE ? f->columns : PTXK__TILE)
-                   * (2 * f->d * 4 + f->d * ptxk__kv_bytes(types[1]) + 64)
+                   * (2 * f->d * 4 + f->d * ptxk__float_bytes(types[1]) + 64)
                + 512;
     f->min_chunk = ptxk__ceil_div(128, f->chunk_unit) * f->chunk_unit;
     f->cheap_chunk =
@@ -5998,7 +6004,7 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
 static uint64_t ptxk__flash_min_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, appended = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
-                * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
+                * (f->d * (ptxk__float_bytes((uint32_t)f->q_type) + ptxk__float_bytes((uint32_t)f->out_type))
                    + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
             + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
             + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u)
@@ -6006,7 +6012,7 @@ static uint64_t ptxk__flash_min_bytes(const ptxk__flash *f, uint32_t length) {
     keys = length - ptxk__flash_first_key(f, length);
     if (f->append_type) appended = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
-    if (f->append_type) bytes += appended * row * ptxk__kv_bytes((uint32_t)f->append_type);
+    if (f->append_type) bytes += appended * row * ptxk__float_bytes((uint32_t)f->append_type);
     if (f->page_size) bytes += 4 * (uint64_t)ptxk__ceil_div((uint32_t)keys, f->page_size);
     return bytes;
 }
@@ -6031,7 +6037,7 @@ static uint64_t ptxk__flash_overhead_bytes(const ptxk__flash *f, uint32_t batch,
     parts = (live + cluster - 1) / cluster;
     columns = (uint64_t)batch * f->kv_heads * f->columns;
     return live * batch * f->kv_heads * f->tiles * 512
-           + (parts - 1) * columns * f->d * ptxk__kv_bytes((uint32_t)f->q_type)
+           + (parts - 1) * columns * f->d * ptxk__float_bytes((uint32_t)f->q_type)
            + (parts > 1 ? 2 * parts * columns * f->partial_bytes : 0);
 }
 
@@ -6201,14 +6207,14 @@ PTXK__CHECK(flash_decode) {
     append = f.append_type != PTX_NONE;
     /* Sizes for one sequence: the arguments do not say how many there are. */
     q = (uint64_t)f.queries * f.heads * f.d;
-    append_bytes = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.append_type);
-    s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
+    append_bytes = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__float_bytes((uint32_t)f.append_type);
+    s[0] = ptxk__span_of("q", args->q, q * ptxk__float_bytes((uint32_t)f.q_type), 16, 1);
     s[1] = ptxk__span_cache("k_caches", args->k_caches, 1, f.page_size, args->pool_pages,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
     s[2] = ptxk__span_cache("v_caches", args->v_caches, 1, f.page_size, args->pool_pages,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
     s[3] = ptxk__span_of("lengths", args->lengths, 4, 4, !args->length);
-    s[4] = ptxk__span_of("out", args->out, q * ptxk__kv_bytes((uint32_t)f.out_type), 16, 1);
+    s[4] = ptxk__span_of("out", args->out, q * ptxk__float_bytes((uint32_t)f.out_type), 16, 1);
     s[4] = ptxk__span_written(s[4], 0);
     s[5] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->max_pages * 4, 4, paged);
     s[6] = ptxk__span_of("k", args->k, append_bytes, 16, append);
@@ -6228,19 +6234,19 @@ PTXK__CHECK(flash_decode) {
                           (f.flags & PTXK_FLASH_PRIOR) != 0);
     s[15] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_FLASH_SINK) != 0);
     if ((code = ptxk__check_spans(op, s, 16, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
         return code;
     if (paged) {
-        code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
-        return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
+        code = ptxk__check_arg_range(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
+        return code ? code : ptxk__check_arg_range(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
     }
     if (append && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: k_caches is v_caches, and both are written");
     if (!args->head_stride && !args->row_stride) return PTX_E_NONE;
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
-                             ptxk__cache_whole(f.cache, f.d), 1u << 26, why);
+                             ptxk__cache_stride_multiple(f.cache, f.d), 1u << 26, why);
 }
 
 /* -- flash_decode: what a block works on -- */
@@ -6338,7 +6344,7 @@ static void ptxk__flash_locate_block(ptx_kernel *k, ptxk__flash_work *w) {
 static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                               uint32_t shared_bytes) {
     ptx_val x, row, max_seq, limit, too_long, chunk, keys, length, first, begin, i, p;
-    uint32_t append_bytes = f->append_type ? ptxk__kv_bytes((uint32_t)f->append_type) : 0, which;
+    uint32_t append_bytes = f->append_type ? ptxk__float_bytes((uint32_t)f->append_type) : 0, which;
     ptx_launch_bounds(k, f->threads, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
@@ -6535,7 +6541,7 @@ static ptx_val ptxk__flash_is_appended(ptx_kernel *k, const ptxk__flash *f, cons
 static void ptxk__flash_load_appended(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       int which, ptx_val position, ptx_val vec, ptx_val words[4],
                                       ptx_val *factor) {
-    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->append_type), n = 16 / bytes, i;
+    uint32_t bytes = ptxk__float_bytes((uint32_t)f->append_type), n = 16 / bytes, i;
     ptx_val t, at, x[16], block = {0}, inverse;
     t = ptx_sub(k, position, w->length);
     t = ptx_add(k, t, ptx_s32(f->queries));
@@ -6576,7 +6582,7 @@ static void ptxk__flash_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     address = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    address = ptx_ptr_add(k, address, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
+    address = ptx_ptr_add(k, address, row, f->d * ptxk__float_bytes((uint32_t)f->q_type));
     address = ptx_ptr_add(k, address, vec, 16);
     ptxk_load16(k, &p, ptx_at(address, 0), words);
     ptxk_widen(k, f->q_type, words, x);
@@ -6614,7 +6620,7 @@ static ptx_val ptxk__flash_partial_address(ptx_kernel *k, const ptxk__flash *f, 
 /* The log-sum-exp in base 2 of a state. */
 static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val most, ptx_val total) {
     ptx_val lse = ptx_lg2(k, total);
-    if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
+    if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__SOFTMAX_SHIFT));
     return ptx_add(k, most, lse);
 }
 
@@ -6692,8 +6698,8 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
         ptxk__flash_merge_prior_and_sink(k, f, w, row, query, head, vec, x, &merged_lse);
     }
     at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
-    at = ptx_ptr_add(k, at, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
-    at = ptx_ptr_add(k, at, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+    at = ptx_ptr_add(k, at, row, f->d * ptxk__float_bytes((uint32_t)f->out_type));
+    at = ptx_ptr_add(k, at, vec, 4 * ptxk__float_bytes((uint32_t)f->out_type));
     ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
     if (!(f->flags & PTXK_FLASH_LSE)) return;
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
@@ -7080,7 +7086,7 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
 /* The weight 2^(x - most), times 2^-32 where V may be so large that its sum overflows f32. */
 static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
     ptx_val difference = ptx_sub(k, x, most); /* subtract first: rounding loses 32 beside large scores */
-    if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__LOW));
+    if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__SOFTMAX_SHIFT));
     return ptx_ex2(k, difference);
 }
 
@@ -8464,7 +8470,7 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: kv_heads is %u, must be 1 to 65536", d->kv_heads);
     if (!d->head_dim || d->head_dim > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
-    f->source_bytes = ptxk__kv_bytes(d->source_type);
+    f->source_bytes = ptxk__float_bytes(d->source_type);
     f->cache_bytes = ptxk__cache_bytes(d->cache_type);
     if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
     if (ptxk__check_cache_type("kv_scatter", "cache_type", d->cache_type, d->head_dim, why))
@@ -8546,8 +8552,8 @@ PTXK__CHECK(kv_scatter) {
                               f.page_size, args->pool_pages, 1);
     s[8].needed &= (uint32_t)both;
     if ((code = ptxk__check_spans(op, s, 9, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
+        || (code = ptxk__check_arg_range(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
         return code;
     last = args->tokens ? args->tokens - 1 : 0;
     if (last * args->position_step + args->position > 0xffffffffu)
@@ -8558,14 +8564,14 @@ PTXK__CHECK(kv_scatter) {
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %u tokens * sequence_step %u passes 2^32",
                             args->tokens, args->sequence_step);
     if (f.page_size) {
-        code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
-        return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
+        code = ptxk__check_arg_range(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
+        return code ? code : ptxk__check_arg_range(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
     }
     if (both && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
-                             ptxk__is_byte_cache(f.cache) ? ptxk__cache_whole(f.cache, f.d) : f.n, UINT64_MAX,
-                             why);
+                             ptxk__is_byte_cache(f.cache) ? ptxk__cache_stride_multiple(f.cache, f.d) : f.n,
+                             UINT64_MAX, why);
 }
 
 /* Returns the address of row (head, position) in the cache of a sequence. Sets `exists` to false where the
@@ -8846,8 +8852,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
-    f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__kv_bytes(d->type);
-    f->out_bytes = ptxk__kv_bytes(d->out_type);
+    f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__float_bytes(d->type);
+    f->out_bytes = ptxk__float_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
     if (f->bytes == 1 && target && target != PTX_SM_A(90))
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: type is e4m3, which needs the target sm_90a");
@@ -8931,7 +8937,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     for (f->infinite_score = 1.2676506002282294e30f /* 2^100 */;
          (double)f->infinite_score * score_factor > 1e38;)
         f->infinite_score /= 2;
-    f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__LOW;
+    f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__SOFTMAX_SHIFT;
     return PTX_E_NONE;
 }
 
@@ -9052,12 +9058,12 @@ static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_b
 static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
     ptx_code code;
     if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
-        uint64_t room = s->stride[2] < s->row ? 1 : (s->stride[2] - s->row) / s->stride[1] + 1;
+        uint64_t room = s->stride[2] < s->row_bytes ? 1 : (s->stride[2] - s->row_bytes) / s->stride[1] + 1;
         if (s->count[1] > room) s->count[1] = room;
     }
     if (s->written && s->needed && s->count[1] && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE)
         return code;
-    s->bytes = s->row;
+    s->bytes = s->row_bytes;
     if (s->count[1]) s->count[1] = 1;
     ptxk__span_repeat(s, 2, s->count[2], s->stride[2]);
     return PTX_E_NONE;
@@ -9074,7 +9080,7 @@ PTXK__CHECK(flash_prefill) {
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
         uint32_t whole = i < 3    ? 16 / f.bytes
-                         : i < 9  ? ptxk__cache_whole(f.cache, f.d)
+                         : i < 9  ? ptxk__cache_stride_multiple(f.cache, f.d)
                          : i < 12 ? 16 / f.out_bytes
                                   : 1;
         const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
@@ -9093,14 +9099,14 @@ PTXK__CHECK(flash_prefill) {
                                 "flash_prefill: %s_%s_stride is %llu, must be below 2^40", names[i / 3],
                                 which, (unsigned long long)stride[i]);
     }
-    if ((code = ptxk__check_count(op, "q_len", args->q_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "kv_len", args->kv_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_arg_range(op, "q_len", args->q_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "kv_len", args->kv_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     if (f.page_size
-        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
-            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+        && ((code = ptxk__check_arg_range(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_arg_range(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
                    != PTX_E_NONE))
         return code;
     if (f.page_size && !args->cu_kv && args->kv_len > (uint64_t)args->max_pages * f.page_size)
@@ -9120,7 +9126,7 @@ PTXK__CHECK(flash_prefill) {
     s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
                             f.heads, stride + 9);
     s[3] = ptxk__span_written(s[3], 1);
-    s[0].same = f.type == f.out_type;
+    s[0].alias_bits = f.type == f.out_type;
     lse[0] = stride[12], lse[1] = 1, lse[2] = stride[13];
     s[4] = ptxk__span_heads("lse", args->lse, 4, 4, 4, q_batch, args->q_len, f.heads, lse);
     s[4] = ptxk__span_written(s[4], 0);
@@ -11195,7 +11201,7 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the description is NULL", op);
     types[0] = d->q_type, types[1] = d->out_type;
-    if ((code = ptxk__check_n(op, "heads", d->heads, 65536, why)) != PTX_E_NONE) return code;
+    if ((code = ptxk__check_size(op, "heads", d->heads, 65536, why)) != PTX_E_NONE) return code;
     if (d->latent != 128 && d->latent != 256 && d->latent != 512)
         return ptxk__refuse(why, PTX_E_DESC, "%s: latent is %u, must be 128, 256 or 512", op, d->latent);
     if (!d->rope || d->rope % 16 || d->rope > 64)
@@ -11207,7 +11213,7 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     if (d->kv_type == PTXK_Q8_0 && d->rope % PTXK__CACHE_BLOCK)
         return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 32 or 64 in PTXK_Q8_0", op, d->rope);
     for (i = 0; i < 2; i++)
-        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
+        if (!ptxk__float_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
     if (d->tile != 16 && d->tile != 32 && d->tile != 64)
         return ptxk__refuse(why, PTX_E_DESC, "%s: tile is %u, must be 16, 32 or 64", op, d->tile);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
@@ -11271,10 +11277,10 @@ PTXK__PLAN(flash_mla) {
     uint32_t longest, chunks, min_keys;
     ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
-    if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "max_len", shape->max_len, shape->max_seq, why)) != PTX_E_NONE
-        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 1u << 24, why)) != PTX_E_NONE)
+    if ((code = ptxk__check_shape_max(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "max_len", shape->max_len, shape->max_seq, why)) != PTX_E_NONE
+        || (code = ptxk__check_size(op, "sm_count", shape->sm_count, 1u << 24, why)) != PTX_E_NONE)
         return code;
     pairs = (uint64_t)f.heads * shape->queries;
     if (pairs > PTXK__MLA_LEN)
@@ -11294,19 +11300,19 @@ PTXK__PLAN(flash_mla) {
     if (chunks > max_chunks) chunks = (uint32_t)max_chunks;
     if (chunks > 65535) chunks = 65535;
     if (chunks < 1) chunks = 1;
-    ptxk__plan_one(
+    ptxk__plan_launch(
         plan, (uint32_t)tiles, shape->batch, f.threads,
         shape->batch
             * ((uint64_t)longest * ((f.latent + f.rope) * f.bytes + f.factor_bytes[0] + f.factor_bytes[1])
                + pairs
-                     * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
-                        + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
+                     * ((f.latent + f.rope) * (uint64_t)ptxk__float_bytes((uint32_t)f.q_type)
+                        + f.latent * (uint64_t)ptxk__float_bytes((uint32_t)f.out_type)
                         + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
     plan->launch[0].grid[2] = chunks;
     plan->launch[0].shared_bytes = f.shared_bytes;
     if (chunks == 1) return PTX_E_NONE;
     plan->workspace_bytes =
-        PTXK__MLA_HEADER + ptxk__up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
+        PTXK__MLA_HEADER + ptxk__round_up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
     plan->launch[1] = plan->launch[0];
     plan->launch[1].entry = 1;
     plan->launch[1].grid[0] = (uint32_t)pairs;
@@ -11326,17 +11332,17 @@ PTXK__CHECK(flash_mla) {
     uint32_t i, d, bytes, whole;
     ptx_code code = ptxk__mla_form(desc, 0, &f, why);
     if (code) return code;
-    if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
+    if ((code = ptxk__check_arg_range(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
                != PTX_E_NONE
-        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "max_seq", args->max_seq, 1, PTXK__MLA_LEN, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
         return code;
     memcpy(stride, &args->q_row_stride, sizeof stride);
     for (i = 0; i < 3; i++) {
         d = i == 1 ? f.rope : f.latent;
-        bytes = ptxk__kv_bytes((uint32_t)(i == 2 ? f.out_type : f.q_type));
+        bytes = ptxk__float_bytes((uint32_t)(i == 2 ? f.out_type : f.q_type));
         if (!stride[2 * i] && !stride[2 * i + 1])
             stride[2 * i] = (uint64_t)f.heads * d, stride[2 * i + 1] = d;
         if (stride[2 * i] % (16 / bytes) || stride[2 * i + 1] % (16 / bytes) || stride[2 * i] > 0xffffffffu
@@ -11358,7 +11364,7 @@ PTXK__CHECK(flash_mla) {
         d = i ? f.rope : f.latent;
         cache = i ? args->r_stride : args->c_stride;
         if (!cache) cache = d;
-        whole = ptxk__cache_whole(f.cache, d);
+        whole = ptxk__cache_stride_multiple(f.cache, d);
         if (cache % whole || cache < d || cache > 0x3fffffffu)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "%s: %c_stride is %llu, must be a multiple of %u, %u to 2^30", op,
@@ -11384,8 +11390,8 @@ PTXK__CHECK(flash_mla) {
     s[8] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
     s[8] = ptxk__span_written(s[8], 0);
     if (f.page_size
-        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
-            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+        && ((code = ptxk__check_arg_range(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_arg_range(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
                    != PTX_E_NONE))
         return code;
     return ptxk__check_spans(op, s, 11, why);
@@ -11434,7 +11440,7 @@ static ptx_val ptxk__mla_row_address(ptx_kernel *k, const ptxk__mla *f, const pt
 
 /* Loads the tile's rows of q to shared memory, rounded to the type of the caches. */
 static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
-    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
+    uint32_t bytes = ptxk__float_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
     ptx_val row, number, from[2], to, p, in_tile, x[8], words[4], c, at;
     for (r = 0; r < f->tile; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
@@ -11907,7 +11913,7 @@ static void ptxk__mla_store_rows(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_st
                                  ptx_val poison, int partial) {
     ptx_val number, p, writes_lse, at, x[2], inverse, lse, first_row, values, lses, t, factor = {0};
     ptx_type type = partial ? PTX_F32 : f->out_type;
-    uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
+    uint32_t i, h, c, e, bytes = ptxk__float_bytes((uint32_t)type);
     if (f->cache == PTX_E4M3) {
         factor = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_mla_args, c_factors), ptx_u32(0));
         factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
@@ -12033,8 +12039,8 @@ static void ptxk__mla_emit_combine(ptx_module *m, const char *site, const ptxk__
     }
     at = ptxk__mla_row_address(k, f, &s, offsetof(ptxk_flash_mla_args, out),
                                offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
-                               ptxk__kv_bytes((uint32_t)f->out_type), number);
-    at = ptx_ptr_add(k, at, tid, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+                               ptxk__float_bytes((uint32_t)f->out_type), number);
+    at = ptx_ptr_add(k, at, tid, 4 * ptxk__float_bytes((uint32_t)f->out_type));
     ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
     if (f->flags & PTXK_MLA_LSE) {
         w = ptx_lg2(k, total);
@@ -12268,9 +12274,9 @@ static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
 /* The workspace: sums of squares at PTXK__GEMV_HEADER, then records of x, then partial results, whose offset
    this returns. ptxk__gemv_x_address and ptxk__gemv_parts_address compute the same in the kernels. */
 static uint64_t ptxk__gemv_parts_offset(const ptxk__gemv *f, uint32_t k) {
-    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_BLOCK_VALUES) * 4);
+    uint64_t sums = ptxk__round_up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_BLOCK_VALUES) * 4);
     return PTXK__GEMV_HEADER + sums
-           + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record_bytes);
+           + ptxk__round_up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record_bytes);
 }
 
 static uint32_t ptxk__gemv_matrix_rows(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
@@ -12444,7 +12450,7 @@ PTXK__CHECK(gemv) {
         ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16, (f.flags & PTXK_GEMV_GAMMA) != 0);
     s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
                              (f.flags & PTXK_GEMV_RESIDUAL) != 0);
-    s[count++].same = 1;
+    s[count++].alias_bits = 1;
     s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts_offset(&f, args->k), 256, 1);
     s[count] = ptxk__span_written(s[count], 0);
     return ptxk__check_spans(op, s, count + 1, why);
@@ -13460,10 +13466,11 @@ static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK_
 /* Returns the offset of the partial sums in the workspace. Before them lie a counter for each tile, a factor
    for each row of x, and the forms of x. ptxk__gemm_layout_of computes the same in kernels. */
 static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_t column_tiles, uint32_t k) {
-    uint64_t at = ptxk__up_256(tiles * column_tiles * 4) + ptxk__up_256(column_tiles * f->columns * 4);
+    uint64_t at =
+        ptxk__round_up_256(tiles * column_tiles * 4) + ptxk__round_up_256(column_tiles * f->columns * 4);
     uint32_t i;
     for (i = 0; i < f->forms; i++)
-        at += ptxk__up_256(column_tiles * ptxk__ceil_div(k, f->x[i].unit) * f->x[i].bytes);
+        at += ptxk__round_up_256(column_tiles * ptxk__ceil_div(k, f->x[i].unit) * f->x[i].bytes);
     return at;
 }
 
@@ -13533,15 +13540,15 @@ PTXK__PLAN(gemm) {
                             (unsigned)shape->target);
     if ((code = ptxk__gemm_form(desc, shape->target, &f, why)) != PTX_E_NONE
         || (code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
-        || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_size("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
         || (f.flags & PTXK_GEMM_GROUPED
-            && (code = ptxk__check_n("gemm", "groups", shape->groups, 65536, why)) != PTX_E_NONE))
+            && (code = ptxk__check_size("gemm", "groups", shape->groups, 65536, why)) != PTX_E_NONE))
         return code;
     for (i = 0; i < f.matrices; i++) {
         n[i] = !i || f.pair > 1 ? shape->n : i == 1 ? shape->second_n : shape->third_n;
         if (!(i == 0 && f.matrices == 1 && !n[i])
-            && (code = ptxk__check_n("gemm", names[i], n[i], PTXK__GEMM_N_MAX, why)) != PTX_E_NONE)
+            && (code = ptxk__check_size("gemm", names[i], n[i], PTXK__GEMM_N_MAX, why)) != PTX_E_NONE)
             return code;
         rows += n[i];
         if (i < f.outputs) results += (uint64_t)n[i] * shape->m;
@@ -13574,11 +13581,11 @@ PTXK__PLAN(gemm) {
     l->shared_bytes = f.shared_bytes;
     plan->workspace_bytes = ptxk__gemm_parts_at(&f, tiles, column_tiles, shape->k);
     if (tiles * column_tiles % l->grid[0] || f.flags & PTXK_GEMM_GROUPED) { /* parts of two tiles a block */
-        plan->zero_bytes = ptxk__up_256(tiles * column_tiles * 4);
+        plan->zero_bytes = ptxk__round_up_256(tiles * column_tiles * 4);
         plan->workspace_bytes += 2ull * l->grid[0] * f.rows * f.pair * f.columns * 4;
     }
-    plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
-                      + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
+    plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__float_bytes(f.x_type)
+                      + results * ptxk__float_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
     for (i = 0; i < f.matrices; i++) {
         const ptxk__block *b = f.tiling[f.tiling_index[i]].block;
         plan->min_bytes += (uint64_t)ptxk__gemm_row_bytes(b, shape->k) * n[i] * groups;
@@ -13604,15 +13611,15 @@ PTXK__CHECK(gemm) {
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
     if (code || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     if (f.flags & PTXK_GEMM_GROUPED) {
         groups = args->groups;
-        if ((code = ptxk__check_count(op, "groups", groups, 1, 65536, why)) != PTX_E_NONE) return code;
+        if ((code = ptxk__check_arg_range(op, "groups", groups, 1, 65536, why)) != PTX_E_NONE) return code;
     }
-    bytes = ptxk__kv_bytes(f.output);
+    bytes = ptxk__float_bytes(f.output);
     stride = args->x_stride ? args->x_stride : args->k;
     if (stride < args->k || stride % 8 || stride > 0xffffffffu)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
@@ -13621,7 +13628,7 @@ PTXK__CHECK(gemm) {
                             (unsigned long long)stride, args->k);
     for (i = 0; i < f.matrices; i++) {
         const ptxk_gemm_matrix *m = &args->matrix[i];
-        if ((code = ptxk__check_count(op, "matrix[].n", m->n, 0, PTXK__GEMM_N_MAX, why)) != PTX_E_NONE
+        if ((code = ptxk__check_arg_range(op, "matrix[].n", m->n, 0, PTXK__GEMM_N_MAX, why)) != PTX_E_NONE
             || (code = ptxk__check_zero(op, "matrix[].reserved", m->reserved, why)) != PTX_E_NONE)
             return code;
         n[i] = m->n;
@@ -13655,10 +13662,9 @@ PTXK__CHECK(gemm) {
         s[count] = ptxk__span_written(s[count], i == 0);
         count++;
     }
-    s[count] = ptxk__span_of("x", args->x, (uint64_t)args->k * ptxk__kv_bytes(f.x_type), 16, 1);
-    ptxk__span_repeat(&s[count++], 0,
-                      f.flags & PTXK_GEMM_GROUPED && args->x_count ? args->x_count : args->m,
-                      (args->x_stride ? args->x_stride : args->k) * ptxk__kv_bytes(f.x_type));
+    s[count] = ptxk__span_of("x", args->x, (uint64_t)args->k * ptxk__float_bytes(f.x_type), 16, 1);
+    ptxk__span_repeat(&s[count++], 0, f.flags & PTXK_GEMM_GROUPED && args->x_count ? args->x_count : args->m,
+                      (args->x_stride ? args->x_stride : args->k) * ptxk__float_bytes(f.x_type));
     s[count++] = ptxk__span_of("offsets", args->offsets, ((uint64_t)groups + 1) * 4, 4,
                                (f.flags & PTXK_GEMM_GROUPED) != 0);
     s[count++] = ptxk__span_of("x_rows", args->x_rows, (uint64_t)args->m * 4, 4,
@@ -13673,7 +13679,7 @@ PTXK__CHECK(gemm) {
     s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->matrix[0].n * bytes, 16,
                              (f.flags & PTXK_GEMM_RESIDUAL) != 0);
     ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
-    s[count++].same = 1;
+    s[count++].alias_bits = 1;
     for (i = 0; i < sizeof targets / sizeof *targets; i++) { /* args does not tell the target */
         uint64_t least;
         if (ptxk__gemm_form(desc, targets[i], &f, NULL) != PTX_E_NONE) continue;
@@ -13849,7 +13855,7 @@ static void ptxk__gemm_load_quad(ptx_kernel *k, const ptxk__gemm *f, ptx_val arg
                                  ptx_val n, ptx_val plain[4], ptx_val x[4]) {
     ptx_val inside = ptx_setp(k, PTX_LT, i, n), at, gamma[4];
     uint32_t e;
-    at = ptx_ptr_add(k, row, i, ptxk__kv_bytes(f->x_type));
+    at = ptx_ptr_add(k, row, i, ptxk__float_bytes(f->x_type));
     ptxk__load_f32_if(k, &inside, f->x_type, 4, ptx_with(ptx_at(at, 0), PTX_NC), plain);
     for (e = 0; e < 4; e++) x[e] = plain[e];
     if (!(f->flags & PTXK_GEMM_GAMMA)) return;
@@ -14151,7 +14157,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     if (f->flags & PTXK_GEMM_GROUPED) row = ptxk__gemm_source_row(k, f, args, column, &p);
     i = ptxk__gemm_stride(k, args, offsetof(ptxk_gemm_args, x_stride), n);
     i = ptx_mul_wide(k, i, row);
-    from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(f->x_type));
+    from = ptx_ptr_add(k, from, i, ptxk__float_bytes(f->x_type));
     if (!(f->flags & PTXK_GEMM_GROUPED)) {
         i = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
         p = ptx_setp(k, PTX_LT, column, i);
@@ -16935,7 +16941,7 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
                             warp_rows = paired ? 8 : 16 * tiles;
-    uint32_t bytes = ptxk__kv_bytes(f->output);
+    uint32_t bytes = ptxk__float_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], first_row, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], residual_at[2], stride, y_row;
@@ -17376,7 +17382,7 @@ typedef struct ptxk__matmul {
 } ptxk__matmul;
 
 static uint32_t ptxk__matmul_bytes(uint32_t type) {
-    return type == PTX_E4M3 || type == PTX_E5M2 || type == PTX_S8 ? 1u : ptxk__kv_bytes(type);
+    return type == PTX_E4M3 || type == PTX_E5M2 || type == PTX_S8 ? 1u : ptxk__float_bytes(type);
 }
 
 static uint32_t ptxk__matmul_shared(const ptxk__matmul *f) {
@@ -17448,7 +17454,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
             || d->b_type == PTX_S8))
         return ptxk__refuse(why, PTX_E_DESC, "matmul: b_type is %s, must be a_type, %s",
                             ptxk__value_name_of(d->b_type).s, ptxk__value_name_of(d->a_type).s);
-    if (!ptxk__kv_bytes(d->out_type)) return ptxk__check_type("matmul", "out_type", d->out_type, why);
+    if (!ptxk__float_bytes(d->out_type)) return ptxk__check_type("matmul", "out_type", d->out_type, why);
     if (d->flags > 15)
         return ptxk__refuse(why, PTX_E_DESC,
                             "matmul: flags is %u, must be of PTXK_MATMUL_TRANS_A, _TRANS_B, _BIAS, _GROUPED",
@@ -17466,7 +17472,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->scalar = f->type[0] != PTX_F16 && chip < (f->bytes == 1 && f->type[0] != PTX_S8 ? 89u : 80u);
     f->chip = chip;
     f->out = (ptx_type)d->out_type;
-    f->out_bytes = ptxk__kv_bytes(d->out_type);
+    f->out_bytes = ptxk__float_bytes(d->out_type);
     f->flags = d->flags;
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
@@ -17666,7 +17672,7 @@ static void ptxk__tma_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *sh
     ptxk__tma_shape(f, entry, &d);
     ptxk__tma_count_units(&d, shape, cluster, &u);
     clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
-    ptxk__plan_one(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
+    ptxk__plan_launch(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
     plan->launch[0].entry = entry;
     plan->launch[0].shared_bytes = ptxk__tma_shared_bytes(&d);
     if (cluster > 1)
@@ -17674,7 +17680,7 @@ static void ptxk__tma_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *sh
     plan->zero_bytes = plan->workspace_bytes = 0;
     if (u.parts > 1) {
         uint64_t tiles = (uint64_t)u.divided * cluster;
-        plan->zero_bytes = ptxk__up_256(tiles * (d.alternate ? 4 : 8));
+        plan->zero_bytes = ptxk__round_up_256(tiles * (d.alternate ? 4 : 8));
         plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__TMA_ROWS * d.columns * 4;
     }
     for (side = 0; side < 2; side++) {
@@ -17716,12 +17722,12 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     divided = tiles % shape->sm_count;
     tiles += divided * (parts - 1);
     if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each block walks the list */
-    ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
+    ptxk__plan_launch(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small_tile;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
     plan->zero_bytes = plan->workspace_bytes = 0;
     if (parts < 2 || !divided) return;
-    plan->zero_bytes = ptxk__up_256(divided * 4);
+    plan->zero_bytes = ptxk__round_up_256(divided * 4);
     plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;
 }
 
@@ -17764,12 +17770,12 @@ PTXK__PLAN(matmul) {
     uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
     ptx_code code = ptxk__matmul_form(desc, shape->target ? shape->target : PTX_SM(75), &f, why);
-    if (code || (code = ptxk__check_most(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "batch", shape->batch, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "aligned", shape->aligned, 1, why)) != PTX_E_NONE
-        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
+    if (code || (code = ptxk__check_shape_max(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "batch", shape->batch, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "aligned", shape->aligned, 1, why)) != PTX_E_NONE
+        || (code = ptxk__check_size(op, "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
         return code;
     if (shape->target && (shape->target & 0xfffu) < 75)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -17856,16 +17862,16 @@ PTXK__CHECK(matmul) {
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "batch", args->batch, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+        || (code = ptxk__check_arg_range(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "batch", args->batch, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
     if (f.grouped) {
         s[0] = ptxk__span_of("groups", args->groups, (uint64_t)args->batch * sizeof(ptxk_matmul_group), 8, 1);
         return ptxk__check_spans(op, s, 1, why);
     }
-    if ((code = ptxk__check_count(op, "m", args->m, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "n", args->n, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "k", args->k, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+    if ((code = ptxk__check_arg_range(op, "m", args->m, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "n", args->n, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "k", args->k, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
     rows[0] = f.flags & PTXK_MATMUL_TRANS_A ? args->k : args->m;
     columns[0] = f.flags & PTXK_MATMUL_TRANS_A ? args->m : args->k;
@@ -17886,7 +17892,7 @@ PTXK__CHECK(matmul) {
     for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && !ptxk__is_zero(args->alpha);
     s[n] =
         ptxk__matmul_span("c", args->c, f.out_bytes, rows[2], columns[2], ld[2], args->batch, args->c_stride);
-    s[n].same = 1;
+    s[n].alias_bits = 1;
     s[n++].needed = !ptxk__is_zero(args->beta);
     s[n] =
         ptxk__matmul_span("d", args->d, f.out_bytes, rows[3], columns[3], ld[3], args->batch, args->d_stride);
@@ -20794,7 +20800,7 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     uint32_t widest;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "norm: the description is NULL");
-    if ((code = ptxk__check_n("norm", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("norm", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("norm", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("norm", "y_type", d->y_type, why)) != PTX_E_NONE
         || ((d->weight_type || !(d->flags & PTXK_NORM_PLAIN))
@@ -20814,9 +20820,9 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
         return ptxk__refuse(why, PTX_E_DESC,
                             "norm: beta (PTXK_NORM_BETA) goes with gamma, and there is none "
                             "(PTXK_NORM_PLAIN)");
-    widest = ptxk__widest(d->x_type, d->y_type);
-    *f = ptxk__row_form(d->n,
-                        widest > ptxk__kv_bytes(d->weight_type) ? widest : ptxk__kv_bytes(d->weight_type));
+    widest = ptxk__widest_bytes(d->x_type, d->y_type);
+    *f = ptxk__row_form(d->n, widest > ptxk__float_bytes(d->weight_type) ? widest
+                                                                         : ptxk__float_bytes(d->weight_type));
     return PTX_E_NONE;
 }
 
@@ -20824,15 +20830,15 @@ PTXK__PLAN(norm) {
     ptxk__row f;
     uint64_t weights, elements;
     ptx_code code = ptxk__norm_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_shape_max("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     elements = (uint64_t)shape->rows * desc->n;
     weights = (desc->flags & PTXK_NORM_PLAIN ? 0u : 1u) + (desc->flags & PTXK_NORM_BETA ? 1u : 0u);
-    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
-                   elements
-                           * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
-                              + ptxk__kv_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
-                       + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
+    ptxk__plan_launch(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
+                      elements
+                              * (ptxk__float_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
+                                 + ptxk__float_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
+                          + weights * desc->n * ptxk__float_bytes(desc->weight_type));
     return code;
 }
 
@@ -20844,18 +20850,18 @@ PTXK__CHECK(norm) {
     ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
-        || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+        || (code = ptxk__check_arg_range("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
     has_residual = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
-    bytes = (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type);
+    bytes = (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->x_type);
     span[0] = ptxk__span_of("x", args->x, bytes, 16, 1);
     span[1] = ptxk__span_of("residual", args->residual, bytes, 16, has_residual);
     span[2] =
-        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
+        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->y_type), 16, 1);
     span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type && !(desc->flags & PTXK_NORM_ADD));
     if (has_residual) span[0] = ptxk__span_written(span[0], 0);
-    span[has_residual].same = 1;
-    bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
+    span[has_residual].alias_bits = 1;
+    bytes = (uint64_t)desc->n * ptxk__float_bytes(desc->weight_type);
     span[3] = ptxk__span_of("gamma", args->gamma, bytes, 16, !(desc->flags & PTXK_NORM_PLAIN));
     span[4] = ptxk__span_of("beta", args->beta, bytes, 16, (desc->flags & PTXK_NORM_BETA) != 0);
     return ptxk__check_spans("norm", span, 5, why);
@@ -21038,23 +21044,23 @@ static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptx
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "softmax: the description is NULL");
-    if ((code = ptxk__check_n("softmax", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("softmax", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("softmax", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("softmax", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("softmax", d->scale, why)) != PTX_E_NONE)
         return code;
-    *f = ptxk__row_form(d->n, ptxk__widest(d->x_type, d->y_type));
+    *f = ptxk__row_form(d->n, ptxk__widest_bytes(d->x_type, d->y_type));
     return PTX_E_NONE;
 }
 
 PTXK__PLAN(softmax) {
     ptxk__row f;
     ptx_code code = ptxk__softmax_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_shape_max("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
-                   (uint64_t)shape->rows * desc->n
-                       * (ptxk__kv_bytes(desc->x_type) + ptxk__kv_bytes(desc->y_type)));
+    ptxk__plan_launch(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
+                      (uint64_t)shape->rows * desc->n
+                          * (ptxk__float_bytes(desc->x_type) + ptxk__float_bytes(desc->y_type)));
     return code;
 }
 
@@ -21062,14 +21068,14 @@ PTXK__CHECK(softmax) {
     ptxk__row f;
     ptxk__span span[2];
     ptx_code code = ptxk__softmax_form(desc, &f, why);
-    if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_arg_range("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
     if (code) return code;
     span[0] =
-        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->x_type), 16, 1);
     span[1] =
-        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[0].same = 1;
+        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->y_type), 16, 1);
+    span[0].alias_bits = 1;
     span[1] = ptxk__span_written(span[1], desc->x_type == desc->y_type);
     return ptxk__check_spans("softmax", span, 2, why);
 }
@@ -21208,19 +21214,20 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
-    *vec = 16 / ptxk__widest(d->x_type, d->y_type);
+    *vec = 16 / ptxk__widest_bytes(d->x_type, d->y_type);
     return PTX_E_NONE;
 }
 
 PTXK__PLAN(activation) {
     uint32_t vec = 1;
     ptx_code code = ptxk__activation_form(desc, &vec, why);
-    if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_shape_max("activation", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_shape_max("activation", "n", shape->n, PTXK__LEN_MAX, why);
     if (code || !shape->rows || !shape->n) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(shape->n, PTXK__FLAT_THREADS * vec), shape->rows, PTXK__FLAT_THREADS,
-                   (uint64_t)shape->rows * shape->n
-                       * (ptxk__kv_bytes(desc->x_type) * (1 + desc->gated) + ptxk__kv_bytes(desc->y_type)));
+    ptxk__plan_launch(
+        plan, ptxk__ceil_div(shape->n, PTXK__FLAT_THREADS * vec), shape->rows, PTXK__FLAT_THREADS,
+        (uint64_t)shape->rows * shape->n
+            * (ptxk__float_bytes(desc->x_type) * (1 + desc->gated) + ptxk__float_bytes(desc->y_type)));
     return code;
 }
 
@@ -21230,20 +21237,20 @@ PTXK__CHECK(activation) {
     uint64_t stride[3], at[3];
     ptxk__span span[3];
     ptx_code code = ptxk__activation_form(desc, &vec, why);
-    if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
-    if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_arg_range("activation", "rows", args->rows, 0, 65535, why);
+    if (!code) code = ptxk__check_arg_range("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
     if (code) return code;
     at[0] = args->x, at[1] = args->up, at[2] = args->y;
     stride[0] = args->x_stride, stride[1] = args->up_stride, stride[2] = args->y_stride;
     for (i = 0; i < 3; i++) {
-        uint32_t bytes = ptxk__kv_bytes(i < 2 ? desc->x_type : desc->y_type);
+        uint32_t bytes = ptxk__float_bytes(i < 2 ? desc->x_type : desc->y_type);
         if (!stride[i]) stride[i] = args->n;
         if (stride[i] < args->n || stride[i] > (uint64_t)1 << 40)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: %s_stride is %llu, must be n (%u) to 2^40",
                                 names[i], (unsigned long long)stride[i], args->n);
         span[i] = ptxk__span_of(names[i], at[i], (uint64_t)args->n * bytes, bytes, i != 1 || desc->gated);
         ptxk__span_repeat(&span[i], 0, args->rows, stride[i] * bytes);
-        span[i].same = desc->x_type == desc->y_type;
+        span[i].alias_bits = desc->x_type == desc->y_type;
     }
     span[2].written = 1;
     return ptxk__check_spans("activation", span, 3, why);
@@ -21321,7 +21328,7 @@ PTXK__EMIT(activation) {
     row = ptx_cvt(k, PTX_U64, row);
     unaligned = n64;
     for (w = 0; w < 3; w++) {
-        uint32_t bytes = ptxk__kv_bytes(w == 2 ? d->y_type : d->x_type);
+        uint32_t bytes = ptxk__float_bytes(w == 2 ? d->y_type : d->x_type);
         if (w == 1 && !d->gated) continue;
         at[w] = ptxk__arg_ptr(k, args, field[w]);
         i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* vectors only where all is aligned */
@@ -21377,8 +21384,8 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     memset(f, 0, sizeof *f);
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: the description is NULL");
-    if ((code = ptxk__check_n("rope", "heads", d->heads, 65536, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("rope", "head_dim", d->head_dim, 65536, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("rope", "heads", d->heads, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_size("rope", "head_dim", d->head_dim, 65536, why)) != PTX_E_NONE
         || (code = ptxk__check_type("rope", "type", d->type, why)) != PTX_E_NONE)
         return code;
     if (d->head_dim % 2)
@@ -21394,7 +21401,7 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     f->head_dim = d->head_dim;
     f->half = d->dims / 2;
     f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
-    f->bytes = ptxk__kv_bytes(d->type);
+    f->bytes = ptxk__float_bytes(d->type);
     f->groups = ptxk__ceil_div(d->heads, PTXK__ROPE_HEADS);
     return PTX_E_NONE;
 }
@@ -21402,11 +21409,11 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
 PTXK__PLAN(rope) {
     ptxk__rope f;
     ptx_code code = ptxk__rope_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
+    if (!code) code = ptxk__check_shape_max("rope", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
-                   PTXK__FLAT_THREADS,
-                   (uint64_t)shape->tokens * (4 * (uint64_t)f.heads * f.half * f.bytes + 4) + 8 * f.half);
+    ptxk__plan_launch(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
+                      PTXK__FLAT_THREADS,
+                      (uint64_t)shape->tokens * (4 * (uint64_t)f.heads * f.half * f.bytes + 4) + 8 * f.half);
     return code;
 }
 
@@ -21421,7 +21428,7 @@ PTXK__CHECK(rope) {
     if (stride < row || stride % 2 || stride > (uint64_t)1 << 40)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: stride is %llu, must be even, %llu to 2^40",
                             (unsigned long long)stride, (unsigned long long)row);
-    if ((code = ptxk__check_count("rope", "tokens", args->tokens, 0, 65535, why)) != PTX_E_NONE
+    if ((code = ptxk__check_arg_range("rope", "tokens", args->tokens, 0, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("rope", "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     span[0] = ptxk__span_of("x", args->x, row * f.bytes, 16, 1);
@@ -21600,7 +21607,7 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
     f->format = ptxk__block_of(d->format);
     if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
-    if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
         return code;
@@ -21610,7 +21617,7 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     f->n = d->n;
     for (f->vec = f->format->values > 1
                       ? 8
-                      : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
+                      : 16 / ptxk__widest_bytes(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
          d->n % f->vec;)
         f->vec /= 2;
     f->threads = d->n / f->vec;
@@ -21622,10 +21629,10 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
 PTXK__PLAN(embed) {
     ptxk__embed f;
     ptx_code code = ptxk__embed_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
+    if (!code) code = ptxk__check_shape_max("embed", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
-                   shape->tokens * (f.row_bytes + (uint64_t)f.n * ptxk__kv_bytes(desc->y_type) + 4));
+    ptxk__plan_launch(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
+                      shape->tokens * (f.row_bytes + (uint64_t)f.n * ptxk__float_bytes(desc->y_type) + 4));
     return code;
 }
 
@@ -21633,11 +21640,12 @@ PTXK__CHECK(embed) {
     ptxk__embed f;
     ptxk__span span[3];
     ptx_code code = ptxk__embed_form(desc, &f, why);
-    if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
+    if (!code) code = ptxk__check_arg_range("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
     span[1] = ptxk__span_of("ids", args->ids, (uint64_t)args->tokens * 4, 4, 1);
-    span[2] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[2] =
+        ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__float_bytes(desc->y_type), 16, 1);
     span[2] = ptxk__span_written(span[2], 0);
     return ptxk__check_spans("embed", span, 3, why);
 }
@@ -22040,11 +22048,11 @@ static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) 
 
 PTXK__PLAN(sample) {
     ptx_code code = ptxk__sample_form(desc, why);
-    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
+    if (!code) code = ptxk__check_shape_max("sample", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_size("sample", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
-                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
+    ptxk__plan_launch(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
+                      (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__float_bytes(desc->type) + 4));
     return code;
 }
 
@@ -22055,11 +22063,11 @@ PTXK__CHECK(sample) {
     if (code) return code;
     if (!args->n || args->n > PTXK__N_MAX)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
-    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
+    if ((code = ptxk__check_arg_range("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     span[0] = ptxk__span_of("logits", args->logits,
-                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
+                            (uint64_t)args->rows * args->n * ptxk__float_bytes(desc->type), 16, 1);
     span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
     span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
     span[2] = ptxk__span_written(span[2], 0);
@@ -22138,8 +22146,8 @@ static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "route: the description is NULL");
-    if ((code = ptxk__check_n("route", "experts", d->experts, PTXK__ROUTE_EXPERTS, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("route", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE)
+    if ((code = ptxk__check_size("route", "experts", d->experts, PTXK__ROUTE_EXPERTS, why)) != PTX_E_NONE
+        || (code = ptxk__check_size("route", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE)
         return code;
     if (d->chosen > d->experts)
         return ptxk__refuse(why, PTX_E_DESC, "route: chosen is %u, must be at most experts, %u", d->chosen,
@@ -22356,13 +22364,13 @@ static ptx_val ptxk__route_choose_experts(ptx_kernel *k, const ptxk_route_desc *
 PTXK__PLAN(route) {
     uint64_t m;
     ptx_code code = ptxk__route_form(desc, why);
-    if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (!code) code = ptxk__check_shape_max("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (code || !shape->tokens) return code;
     m = (uint64_t)shape->tokens * desc->chosen;
-    ptxk__plan_one(plan, shape->tokens, 1, 32,
-                   4
-                       * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
-                          + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
+    ptxk__plan_launch(plan, shape->tokens, 1, 32,
+                      4
+                          * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
+                             + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
     plan->launch[1] = plan->launch[0];
     plan->launch[1].entry = 1;
     plan->launch[1].grid[0] = desc->experts;
@@ -22377,7 +22385,8 @@ PTXK__CHECK(route) {
     uint32_t i;
     ptx_code code = ptxk__route_form(desc, why);
     if (code) return code;
-    if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
+    if ((code = ptxk__check_arg_range("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
+            != PTX_E_NONE
         || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     e = desc->experts;
@@ -22568,7 +22577,7 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "combine: the description is NULL");
-    if ((code = ptxk__check_n("combine", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("combine", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE
         || (code = ptxk__check_type("combine", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("combine", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
@@ -22580,13 +22589,13 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
 PTXK__PLAN(combine) {
     uint64_t row;
     ptx_code code = ptxk__combine_form(desc, why);
-    if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
-    if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
+    if (!code) code = ptxk__check_shape_max("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (!code) code = ptxk__check_size("combine", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->tokens) return code;
-    row = (uint64_t)desc->chosen * ptxk__kv_bytes(desc->x_type)
-          + (desc->flags & PTXK_COMBINE_ADD ? 2u : 1u) * ptxk__kv_bytes(desc->y_type);
-    ptxk__plan_one(plan, shape->tokens, (shape->n + PTXK__FLAT_THREADS - 1) / PTXK__FLAT_THREADS,
-                   PTXK__FLAT_THREADS, shape->tokens * (row * shape->n + 8 * desc->chosen));
+    row = (uint64_t)desc->chosen * ptxk__float_bytes(desc->x_type)
+          + (desc->flags & PTXK_COMBINE_ADD ? 2u : 1u) * ptxk__float_bytes(desc->y_type);
+    ptxk__plan_launch(plan, shape->tokens, (shape->n + PTXK__FLAT_THREADS - 1) / PTXK__FLAT_THREADS,
+                      PTXK__FLAT_THREADS, shape->tokens * (row * shape->n + 8 * desc->chosen));
     return code;
 }
 
@@ -22595,13 +22604,13 @@ PTXK__CHECK(combine) {
     uint64_t m, x, y;
     ptx_code code = ptxk__combine_form(desc, why);
     if (code) return code;
-    if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
+    if ((code = ptxk__check_arg_range("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
             != PTX_E_NONE
-        || (code = ptxk__check_count("combine", "n", args->n, 1, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range("combine", "n", args->n, 1, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("combine", "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
-    x = ptxk__kv_bytes(desc->x_type);
-    y = ptxk__kv_bytes(desc->y_type);
+    x = ptxk__float_bytes(desc->x_type);
+    y = ptxk__float_bytes(desc->y_type);
     m = (uint64_t)args->tokens * desc->chosen;
     span[0] = ptxk__span_of("x", args->x, args->tokens ? (args->x_rows ? args->x_rows : m) * args->n * x : 0,
                             (uint32_t)x, 1);
@@ -22706,7 +22715,7 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
     if (d->group && (!plain || d->group != 128))
         return ptxk__refuse(why, PTX_E_DESC, "quantize: group is %u, must be 0%s", d->group,
                             plain ? " (a row) or 128" : ", as the format has its own");
-    if ((code = ptxk__check_n("quantize", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("quantize", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("quantize", "x_type", d->x_type, why)) != PTX_E_NONE)
         return code;
     b = plain ? NULL : ptxk__block_of(d->y_type);
@@ -22726,11 +22735,11 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
 PTXK__PLAN(quantize) {
     ptxk__quantize f;
     ptx_code code = ptxk__quantize_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_shape_max("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
-                   PTXK__FLAT_THREADS,
-                   shape->rows * ((uint64_t)desc->n * ptxk__kv_bytes(desc->x_type) + f.y_row + f.factor_row));
+    ptxk__plan_launch(
+        plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1, PTXK__FLAT_THREADS,
+        shape->rows * ((uint64_t)desc->n * ptxk__float_bytes(desc->x_type) + f.y_row + f.factor_row));
     return code;
 }
 
@@ -22738,11 +22747,11 @@ PTXK__CHECK(quantize) {
     ptxk__quantize f;
     ptxk__span span[3];
     ptx_code code = ptxk__quantize_form(desc, &f, why);
-    if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_arg_range("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
     if (code) return code;
     span[0] =
-        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->x_type), 16, 1);
     span[1] = ptxk__span_written(ptxk__span_of("y", args->y, args->rows * f.y_row, 16, 1), 0);
     span[2] = ptxk__span_of("factors", args->factors, args->rows * f.factor_row, 16, f.factor_row != 0);
     span[2] = ptxk__span_written(span[2], 0);
@@ -22834,7 +22843,7 @@ static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, cons
     ptx_val magnitude;
     uint32_t e, vec = type == PTX_F32 ? 4 : 8;
     for (e = 0; e < 8; e += vec)
-        ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__kv_bytes(type))), x + e);
+        ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__float_bytes(type))), x + e);
     for (e = 0; e < 8; e++) {
         magnitude = ptx_abs(k, x[e]);
         *most = ptx_max(k, *most, magnitude);
@@ -22928,7 +22937,7 @@ PTXK__EMIT(quantize) {
     row = ptx_ctaid_x(k);
     from = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, x));
     i = ptx_mul_wide(k, row, ptx_u32(d->n));
-    from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    from = ptx_ptr_add(k, from, i, ptxk__float_bytes(d->x_type));
     y = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, y));
     i = ptx_mul_wide(k, row, ptx_u32((uint32_t)f.y_row));
     y = ptx_ptr_add(k, y, i, 1);
@@ -22943,7 +22952,7 @@ PTXK__EMIT(quantize) {
         i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), tid);
         i = ptx_mul(k, i, ptx_u32(8));
         inside = ptx_setp(k, PTX_LT, i, ptx_u32(d->n));
-        from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+        from = ptx_ptr_add(k, from, i, ptxk__float_bytes(d->x_type));
         ptxk__quantize_load(k, xt, from, &inside, x, &most, &bad);
         lanes = f.group / 8;
         most = ptxk_warp_reduce(k, PTX_MAX, most, 1, lanes);
@@ -22961,7 +22970,7 @@ PTXK__EMIT(quantize) {
     i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
     most = ptx_get(k, state[0]);
     bad = ptx_get(k, state[1]);
-    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    inside = ptx_ptr_add(k, from, i, ptxk__float_bytes(d->x_type));
     ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
     ptx_set(k, state[0], most);
     ptx_set(k, state[1], bad);
@@ -22976,7 +22985,7 @@ PTXK__EMIT(quantize) {
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(factors, 0), factor);
     i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
-    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    inside = ptx_ptr_add(k, from, i, ptxk__float_bytes(d->x_type));
     most = bad = ptx_f32(0);
     ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
     ptxk__quantize_values(k, &f, inverse, x, words);
@@ -23145,7 +23154,7 @@ static ptx_code ptxk__dec_check_mixture(const ptxk_decoder_desc *d, ptxk_message
     if (d->expert_ffn % 8)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: expert_ffn is %u, must be a multiple of 8",
                             d->expert_ffn);
-    return ptxk__check_n("decoder", "expert_ffn", d->expert_ffn, 1u << 18, why);
+    return ptxk__check_size("decoder", "expert_ffn", d->expert_ffn, 1u << 18, why);
 }
 
 static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *why) {
@@ -23157,7 +23166,7 @@ static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *w
     for (i = 0; i < 6; i++) {
         ptx_code code = i == 1 && !d->ffn && d->route.experts
                             ? PTX_E_NONE
-                            : ptxk__check_n("decoder", name[i], value[i], most[i], why);
+                            : ptxk__check_size("decoder", name[i], value[i], most[i], why);
         if (code) return code;
         if ((i < 2 || i == 4) && value[i] % 8)
             return ptxk__refuse(why, PTX_E_DESC, "decoder: %s is %u, must be a multiple of 8", name[i],
@@ -23188,7 +23197,7 @@ static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *w
                                          : name[i],
                                 columns, block);
     }
-    if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
+    if (!ptxk__float_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: rope_dims is %u, must be even and at most head_dim, %u", d->rope_dims,
@@ -23383,11 +23392,11 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
 PTXK__PLAN(decoder) {
     ptxk__dec f;
     ptx_code code = ptxk__dec_form(desc, &f, why);
-    if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
-    if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
-    if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
+    if (!code) code = ptxk__check_size("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
+    if (!code) code = ptxk__check_size("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_size("decoder", "sm_count", shape->sm_count, 65536, why);
     if (code) return code;
-    ptxk__plan_one(plan, 1, 1, PTXK__DEC_WORKERS, 0);
+    ptxk__plan_launch(plan, 1, 1, PTXK__DEC_WORKERS, 0);
     plan->launch[1] = plan->launch[0];
     plan->launch[1].shared_bytes = PTXK__DEC_SHARED;
     plan->launches = 2;
@@ -23449,7 +23458,7 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
                               + ptxk__dec_matrix_bytes(&l->expert_down, f.d.hidden, f.d.expert_ffn));
         for (b = 0; lengths && b < f.d.batch; b++) {
             uint32_t seen = f.d.window && !l->sees_all && lengths[b] > f.d.window ? f.d.window : lengths[b];
-            bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
+            bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__float_bytes(f.d.kv_type);
         }
         if (f.d.head_norms) bytes += 8 * (uint64_t)f.d.head_dim;
     }
@@ -23470,11 +23479,12 @@ static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_mess
     if (args->n > args->max_seq)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most max_seq, %u", args->n,
                             args->max_seq);
-    code = ptxk__check_count("decoder", "end_count", args->end_count, 0, PTXK_DECODER_ENDS, why);
+    code = ptxk__check_arg_range("decoder", "end_count", args->end_count, 0, PTXK_DECODER_ENDS, why);
     if (!code)
-        code = ptxk__check_count("decoder", "layer_count", args->layer_count, 1, PTXK__DEC_LAYERS, why);
-    if (!code) code = ptxk__check_count("decoder", "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why);
-    if (!code) code = ptxk__check_count("decoder", "prompt_stride", args->prompt_stride, 1, UINT32_MAX, why);
+        code = ptxk__check_arg_range("decoder", "layer_count", args->layer_count, 1, PTXK__DEC_LAYERS, why);
+    if (!code) code = ptxk__check_arg_range("decoder", "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why);
+    if (!code)
+        code = ptxk__check_arg_range("decoder", "prompt_stride", args->prompt_stride, 1, UINT32_MAX, why);
     if (!code) code = ptxk__check_zero("decoder", "reserved", args->reserved, why);
     return code;
 }
@@ -23524,7 +23534,7 @@ static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_arg
     const ptxk_decoder_desc *d = &f->d;
     const ptxk_decoder_matrix *m[12];
     uint32_t rows[12], columns[12], i, n = 0, E = d->route.experts;
-    uint64_t cache = (uint64_t)d->batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(d->kv_type);
+    uint64_t cache = (uint64_t)d->batch * f->kv_rows * args->max_seq * ptxk__float_bytes(d->kv_type);
     m[0] = &l->q, m[1] = &l->k, m[2] = &l->v, m[3] = &l->output, m[4] = &l->gate, m[5] = &l->up;
     m[6] = &l->down, m[7] = &l->router, m[8] = &l->shared_router, m[9] = &l->expert_gate;
     m[10] = &l->expert_up, m[11] = &l->expert_down;
@@ -23564,8 +23574,8 @@ static ptx_code ptxk__dec_check_other_layers(const ptxk_decoder_args *args, cons
         cache[0] = layers[j].k_cache, cache[1] = layers[j].v_cache;
         for (n = 0; j != i && n < PTXK__DEC_LAYER_SPANS; n++)
             for (c = 0; span[n].needed && c < 2; c++)
-                if (cache[c] < span[n].at ? span[n].at - cache[c] < bytes
-                                          : cache[c] - span[n].at < span[n].bytes)
+                if (cache[c] < span[n].address ? span[n].address - cache[c] < bytes
+                                               : cache[c] - span[n].address < span[n].bytes)
                     return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: layer %u: %s overlaps layer %u's %s",
                                         j, span[c].name, i, span[n].name);
     }
@@ -25939,7 +25949,7 @@ static void ptxk__dec_run_attention(ptxk__dec_state *c) {
     uint32_t heads = f->d.batch * f->d.kv_heads, d = f->d.head_dim, i;
     uint32_t q_tiles = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE),
              kv_tiles = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
-    uint32_t bytes = ptxk__kv_bytes(f->d.kv_type);
+    uint32_t bytes = ptxk__float_bytes(f->d.kv_type);
     ptxk__attention_part a;
     ptxk__wait w;
     ptx_val max_splits, items, item, x, y, p, at, part_keys, visible;
