@@ -2586,8 +2586,8 @@ PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, pt
 }
 
 /* Computes cosine and sine of position * frequency (f64, radians). Whole turns are subtracted in f64. */
-PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
-                                  ptx_val *s) {
+PTXK__SHARED void ptxk__rope_cos_sin(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
+                                     ptx_val *s) {
     ptx_val turns, whole;
     turns = ptx_cvt(k, PTX_F64, position);
     turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
@@ -2605,29 +2605,30 @@ PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequ
 
 /* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled: chunk c of row r lies at
    chunk c ^ turn(r). Then neither ldmatrix, which reads the same chunk of 8 consecutive rows, nor a copy of 8
-   consecutive chunks of one row has bank conflicts. turn(r) = r / (8 / swap) % swap differs between rows that
-   begin at the same banks. */
+   consecutive chunks of one row has bank conflicts. turn(r) = r / (8 / swizzle) % swizzle differs between
+   rows that begin at the same banks. */
 typedef struct ptxk__tile {
     uint32_t rows, chunks; /* rows, and chunks of a row, that are copied */
-    uint32_t wide;         /* `chunks` rounded up to an even number: the last may be padding of zeros */
+    uint32_t padded_chunks; /* `chunks` rounded up to an even number: the last may be padding of zeros */
     uint32_t pitch;
-    uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
+    uint32_t swizzle; /* chunks that the swizzle permutes: a power of two, 2 to 8 */
     uint32_t panel;   /* chunks from one panel (8 chunks of all rows, for wgmma) to the next; 0: no panels */
     uint32_t threads; /* threads of the block that copies the tile */
-    uint32_t pass;    /* rows that the block copies at once: a power of two */
+    uint32_t pass_rows; /* rows that the block copies at once: a power of two */
 } ptxk__tile;
 
-/* Computes a tile's form. even: the pitch is a multiple of this many chunks (2, 4 or 8). */
-PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+/* Computes a tile's form. pitch_multiple: the pitch is a multiple of this many chunks (2, 4 or 8). */
+PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t pitch_multiple,
                                   uint32_t threads) {
     t->rows = rows;
     t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
-    t->wide = (t->chunks + 1) / 2 * 2;
-    t->pitch = ptxk__ceil_div(t->wide, even) * even;
-    for (t->swap = 2; t->swap < 8 && t->pitch % (2 * t->swap) == 0;) t->swap *= 2;
+    t->padded_chunks = (t->chunks + 1) / 2 * 2;
+    t->pitch = ptxk__ceil_div(t->padded_chunks, pitch_multiple) * pitch_multiple;
+    for (t->swizzle = 2; t->swizzle < 8 && t->pitch % (2 * t->swizzle) == 0;) t->swizzle *= 2;
     t->threads = threads;
-    for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
+    for (t->pass_rows = 1; 2 * t->pass_rows * t->padded_chunks <= threads && rows % (2 * t->pass_rows) == 0;)
+        t->pass_rows *= 2;
 }
 
 PTXK__SHARED uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
@@ -2635,8 +2636,8 @@ PTXK__SHARED uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t
 /* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
 static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
     ptx_val turn = row, at;
-    if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
-    turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
+    if (t->swizzle < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swizzle));
+    turn = ptx_and(k, turn, ptx_u32(t->swizzle - 1));
     turn = ptx_xor(k, turn, chunk);
     if (t->panel) {
         at = ptx_shr(k, chunk, ptx_u32(3));
@@ -2647,27 +2648,30 @@ static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_v
     return ptx_mul(k, at, ptx_u32(16));
 }
 
-/* The part of a tile that a thread copies: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
+/* The part of a tile that a thread copies: chunk `chunk` of rows row, row + pass_rows, row + 2
+   pass_rows ... */
 typedef struct ptxk__tile_copier {
     ptx_val row, chunk;
-    ptx_val to[8];       /* byte offset in the tile for pass i, by i modulo 8 / pass */
-    ptx_val busy, there; /* predicates: the thread copies; its chunk is not padding */
+    ptx_val tile_offset[8]; /* byte offset in the tile for pass i, by i modulo the swizzle's period */
+    ptx_val copies, in_row; /* predicates: the thread copies; its chunk is not padding */
 } ptxk__tile_copier;
 
-static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
-    return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
+/* After how many passes the swizzle of a thread's chunks repeats. */
+static uint32_t ptxk__tile_swizzle_period(const ptxk__tile *t) {
+    return t->pass_rows < 8 && t->pass_rows < t->rows ? 8 / t->pass_rows : 1;
 }
 
 PTXK__SHARED void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid,
                                         ptxk__tile_copier *c) {
     uint32_t i;
-    c->row = ptx_div(k, tid, ptx_u32(t->wide));
-    c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
-    if (t->pass * t->wide < t->threads) c->busy = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass * t->wide));
-    if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
-    for (i = 0; i < ptxk__tile_phases(t); i++) {
-        ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
-        c->to[i] = ptxk__tile_chunk_offset(k, t, row, c->chunk);
+    c->row = ptx_div(k, tid, ptx_u32(t->padded_chunks));
+    c->chunk = ptx_rem(k, tid, ptx_u32(t->padded_chunks));
+    if (t->pass_rows * t->padded_chunks < t->threads)
+        c->copies = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass_rows * t->padded_chunks));
+    if (t->padded_chunks > t->chunks) c->in_row = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
+    for (i = 0; i < ptxk__tile_swizzle_period(t); i++) {
+        ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass_rows)) : c->row;
+        c->tile_offset[i] = ptxk__tile_chunk_offset(k, t, row, c->chunk);
     }
 }
 
@@ -2693,31 +2697,33 @@ PTXK__SHARED ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copi
 PTXK__SHARED void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
                                   ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-    uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
+    uint32_t passes = t->rows / t->pass_rows, period = ptxk__tile_swizzle_period(t), i, j, n = async ? 1 : 2;
     ptx_val base[8], left, p, valid, words[2][4], here;
     left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
-    if (t->wide > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->there);
-    for (i = 0; i < phases; i++) base[i] = ptx_ptr_add(k, to, c->to[i], 1);
+    if (t->padded_chunks > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->in_row);
+    for (i = 0; i < period; i++) base[i] = ptx_ptr_add(k, to, c->tile_offset[i], 1);
     for (i = 0; i < passes; i += n) {
         for (j = i; j < i + n && j < passes; j++) {
-            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass)));
-            here = j ? ptxk__advance_rows(k, from, stride, j * t->pass, bytes) : from;
+            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass_rows)));
+            here = j ? ptxk__advance_rows(k, from, stride, j * t->pass_rows, bytes) : from;
             if (async) {
                 valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
-                if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
+                if (t->pass_rows * t->padded_chunks < t->threads) ptx_guard(k, c->copies);
                 ptx_cp_async_16_zfill(
-                    k, ptx_off(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
+                    k,
+                    ptx_off(base[j % period], (int64_t)(j / period * period * t->pass_rows * t->pitch * 16)),
                     here, valid);
             } else {
-                if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+                if (t->pass_rows * t->padded_chunks < t->threads) p = ptx_and(k, p, c->copies);
                 ptxk_load16(k, &p, ptx_with(ptx_at(here, 0), PTX_NC), words[j - i]);
             }
         }
         for (j = i; !async && j < i + n && j < passes; j++) {
-            if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
-            ptx_st_vec(k, PTX_B32, 4,
-                       ptx_at(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
-                       words[j - i]);
+            if (t->pass_rows * t->padded_chunks < t->threads) ptx_guard(k, c->copies);
+            ptx_st_vec(
+                k, PTX_B32, 4,
+                ptx_at(base[j % period], (int64_t)(j / period * period * t->pass_rows * t->pitch * 16)),
+                words[j - i]);
         }
     }
 }
@@ -2745,14 +2751,14 @@ PTXK__SHARED ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_v
 /* The reader's address for a pair. From there the pair in the rows from first_row (a multiple of 8) on is
    ptxk__tile_offset() bytes away. */
 static ptx_val ptxk__tile_pair_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
-    uint32_t bits = 2 * pair % t->swap * 16;
+    uint32_t bits = 2 * pair % t->swizzle * 16;
     if (!bits) return reader;
     reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
     return ptx_ptr(ptx_as(reader, PTX_U32), PTX_SHARED);
 }
 
 static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32_t pair) {
-    return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
+    return (int64_t)((first_row * t->pitch + 2 * pair / t->swizzle * t->swizzle) * 16);
 }
 
 /* The address of this lane's chunk of a pair, in the rows from first_row on. */
@@ -2913,18 +2919,18 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
 /* The factor from the f16 numbers of ptxk__widen_bytes to the stored ones, the cache's own factors aside. */
-PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+PTXK__SHARED double ptxk__byte_value_scale(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
 
-/* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; across: of bytes 0 and 2,
-   1 and 3. Exact. s8, q8_0: the integers. */
-static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val word, ptx_val out[2]) {
+/* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; interleaved: of bytes 0
+   and 2, 1 and 3. Exact. s8, q8_0: the integers. */
+static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int interleaved, ptx_val word, ptx_val out[2]) {
     ptx_val half[2], x, more;
     uint32_t i;
     if (type == PTX_E5M2) { /* the upper half of an f16 */
         for (i = 0; i < 2; i++) {
-            uint32_t pick = across ? (i ? 0x3414u : 0x2404u) : (i ? 0x3424u : 0x1404u);
+            uint32_t pick = interleaved ? (i ? 0x3414u : 0x2404u) : (i ? 0x3424u : 0x1404u);
             out[i] = ptx_prmt(k, word, ptx_b32(0), ptx_b32(pick));
         }
         return;
@@ -2933,7 +2939,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
         more = ptx_mov(k, ptx_b32(0x64806480));
         word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
         for (i = 0; i < 2; i++) {
-            uint32_t pick = across ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
+            uint32_t pick = interleaved ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
             x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(pick));
             x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(more, PTX_F16X2));
             out[i] = ptx_as(x, PTX_B32);
@@ -2941,7 +2947,7 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val 
         return;
     }
     word = ptx_as(word, PTX_B32);
-    if (across == ptxk__has_e4m3(k)) word = ptx_prmt(k, word, word, ptx_b32(0x3120));
+    if (interleaved == ptxk__has_e4m3(k)) word = ptx_prmt(k, word, word, ptx_b32(0x3120));
     if (ptxk__has_e4m3(k)) {
         ptx_unpack(k, PTX_B16, 2, word, half);
         for (i = 0; i < 2; i++) {
@@ -3057,7 +3063,7 @@ PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offse
 
 /* The address of the q8_0 factor of the element that is `offset` (u64) elements after the one whose factor is
    at `base`. */
-static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
+static ptx_val ptxk__factor_address(ptx_kernel *k, ptx_val base, ptx_val offset) {
     offset = ptx_shr(k, offset, ptx_u32(5));
     return ptx_ptr_add(k, base, offset, 2);
 }
@@ -3151,13 +3157,15 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
 
 /* How threads divide a row of n elements: those of a warp (n up to 1024) or of a block. Rows of up to 16384
    stay in registers. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
-#define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
-#define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
+/* Most elements of a lane where a warp has a row; of a thread where a block has it: 1024 threads have 64
+   registers each. */
+#define PTXK__ROW_LANE_ELEMENTS 32u
+#define PTXK__ROW_THREAD_ELEMENTS 16u
 
 typedef struct ptxk__row {
     uint32_t n, vec, threads, rounds;
     uint32_t passes; /* passes over the row, each of `rounds` accesses a thread; 1: it stays in registers */
-    uint32_t block;  /* threads of a block */
+    uint32_t block_threads; /* threads of a block */
 } ptxk__row;
 
 static ptxk__row ptxk__row_form(uint32_t n, uint32_t widest) {
@@ -3167,20 +3175,20 @@ static ptxk__row ptxk__row_form(uint32_t n, uint32_t widest) {
     if (n <= 1024) {
         f.threads = 32;
     } else {
-        for (f.threads = 128; f.threads < 1024 && n > f.threads * PTXK__ROW_THREADS;) f.threads *= 2;
+        for (f.threads = 128; f.threads < 1024 && n > f.threads * PTXK__ROW_THREAD_ELEMENTS;) f.threads *= 2;
     }
     f.rounds = ptxk__ceil_div(n, f.threads * f.vec);
     f.passes = 1;
-    if (f.threads > 32 && f.rounds * f.vec > PTXK__ROW_THREADS) {
-        f.rounds = PTXK__ROW_THREADS / 2 / f.vec;
+    if (f.threads > 32 && f.rounds * f.vec > PTXK__ROW_THREAD_ELEMENTS) {
+        f.rounds = PTXK__ROW_THREAD_ELEMENTS / 2 / f.vec;
         f.passes = ptxk__ceil_div(n, f.threads * f.vec * f.rounds);
     }
-    f.block = f.threads == 32 ? 256 : f.threads;
+    f.block_threads = f.threads == 32 ? 256 : f.threads;
     return f;
 }
 
 static uint32_t ptxk__row_grid(const ptxk__row *f, uint32_t rows) {
-    return ptxk__ceil_div(rows, f->block / f->threads);
+    return ptxk__ceil_div(rows, f->block_threads / f->threads);
 }
 
 /* The position of a thread: its row, its first element, and predicates for the accesses inside the row. */
@@ -3196,7 +3204,7 @@ static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptx
     s->lane = tid;
     if (f->threads == 32) {
         p = ptx_shr(k, tid, ptx_u32(5));
-        s->row = ptx_mad(k, s->row, ptx_u32(f->block / 32), p);
+        s->row = ptx_mad(k, s->row, ptx_u32(f->block_threads / 32), p);
         s->lane = ptx_and(k, tid, ptx_u32(31));
         p = ptx_setp(k, PTX_GE, s->row, rows);
         ptx_guard(k, p);
@@ -3205,26 +3213,27 @@ static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptx
     s->start = f->vec > 1 ? ptx_mul(k, s->lane, ptx_u32(f->vec)) : s->lane;
 }
 
-static int ptxk__row_partial(const ptxk__row *f, uint32_t round) {
+static int ptxk__row_is_partial(const ptxk__row *f, uint32_t round) {
     uint32_t size = f->threads * f->vec;
     return f->passes > 1 ? f->n % (size * f->rounds) != 0 : (round + 1) * size > f->n;
 }
 
-static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__row_position *s) {
+static void ptxk__row_set_inside(ptx_kernel *k, const ptxk__row *f, ptxk__row_position *s) {
     uint32_t r;
     for (r = 0; r < f->rounds; r++) {
-        if (ptxk__row_partial(f, r)) {
+        if (ptxk__row_is_partial(f, r)) {
             ptx_val i = r ? ptx_add(k, s->start, ptx_u32(r * f->threads * f->vec)) : s->start;
             s->inside[r] = ptx_setp(k, PTX_LT, i, ptx_u32(f->n));
         }
     }
 }
 
-/* The address of the thread's first element: own 1: in its row of an array; 0: in the one row of weights. */
+/* The address of the thread's first element. per_row: 1: in its row of an array; 0: in the one row of
+   weights. */
 static ptx_val ptxk__row_address(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_val args,
-                                 size_t offset, uint32_t bytes, int own) {
+                                 size_t offset, uint32_t bytes, int per_row) {
     ptx_val at = ptxk__arg_ptr(k, args, offset);
-    if (own) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
+    if (per_row) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
     return ptx_ptr_add(k, at, s->start, bytes);
 }
 
@@ -3232,7 +3241,7 @@ static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__row_po
                            ptx_val at, ptx_val *out) {
     uint32_t r, bytes = ptx_type_bytes(type);
     for (r = 0; r < f->rounds; r++)
-        ptxk__load_f32_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
+        ptxk__load_f32_if(k, ptxk__row_is_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
                           ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
 }
 
@@ -3240,7 +3249,7 @@ static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__row_p
                             ptx_val at, const ptx_val *x) {
     uint32_t r, bytes = ptx_type_bytes(type);
     for (r = 0; r < f->rounds; r++) {
-        int partial = ptxk__row_partial(f, r);
+        int partial = ptxk__row_is_partial(f, r);
         if (partial) ptx_if(k, s->inside[r]);
         ptxk_store_f32(k, type, f->vec, ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), x + r * f->vec);
         if (partial) ptx_end(k);
@@ -3254,13 +3263,13 @@ static ptx_val ptxk__row_reduce(ptx_kernel *k, const ptxk__row *f, ptx_op_id op,
 
 /* Opens a loop over the passes of a row and returns the position in it; *i counts elements. ptx_end() closes
    it. */
-static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s,
-                                         ptx_val *i) {
-    ptxk__row_position here = *s;
+static ptxk__row_position ptxk__row_open_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s,
+                                              ptx_val *i) {
+    ptxk__row_position position = *s;
     *i = ptx_for(k, ptx_u32(0), ptx_u32(f->n), ptx_u32(f->threads * f->vec * f->rounds));
-    here.start = ptx_add(k, s->start, *i);
-    ptxk__row_inside(k, f, &here);
-    return here;
+    position.start = ptx_add(k, s->start, *i);
+    ptxk__row_set_inside(k, f, &position);
+    return position;
 }
 
 #endif
@@ -6320,7 +6329,7 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
         x = ptxk__arg_ptr(k, w->args, ptxk__flash_factors_field(which));
         x = ptx_ptr_add(k, x, w->sequence, 8);
         x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
-        w->factors[which] = ptxk__factors_at(k, ptx_ptr(x, PTX_GLOBAL), offset);
+        w->factors[which] = ptxk__factor_address(k, ptx_ptr(x, PTX_GLOBAL), offset);
     }
 }
 
@@ -6687,7 +6696,8 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     uint32_t e, has_others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(1), w->kv_head);
-        if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        if (ptxk__byte_value_scale(k, f->cache) > 1)
+            row = ptx_mul(k, row, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
         inverse = ptx_mul(k, inverse, row);
     }
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
@@ -7046,7 +7056,7 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
             at = ptx_ptr_add(k, at, s->vec, f->vec_bytes);
             if (f->factor_row) {
                 vec = ptx_div(k, s->vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
-                factor_at = ptxk__factors_at(k, w->factors[which], offset);
+                factor_at = ptxk__factor_address(k, w->factors[which], offset);
                 factor_at = ptx_ptr_add(k, factor_at, vec, 2);
                 p = cached;
                 if (ptxk__flash_vec_is_partial(f, 0)) p = ptx_and(k, p, s->has_vec[0]);
@@ -7262,7 +7272,7 @@ static void ptxk__flash_emit_scalar(ptx_module *m, const char *site, const ptxk_
             s.has_vec[v] = ptx_setp(k, PTX_LT, s.vec, ptx_u32(f->row_vecs - v * f->lanes));
     if (f->cache == PTX_E4M3) {
         s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors_field(0), w.kv_head);
-        s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
     }
     ptx_comment(k, "q");
     ptxk__flash_scalar_load_q(k, f, &w, &s);
@@ -7512,7 +7522,7 @@ static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const 
         at = ptxk__flash_shuffle_u64(k, l->piece_offset, piece);
         x = ptx_cvt(k, PTX_U64, row);
         at = ptx_mad(k, x, w->row_bytes, at);
-        at = ptxk__factors_at(k, w->factors[which], at);
+        at = ptxk__factor_address(k, w->factors[which], at);
         for (e = 0; e < f->factor_row; e += size) {
             if (size == 2) x = ptx_ld_if(k, p, PTX_U16, ptx_at(at, (int64_t)e), ptx_imm(0));
             ptx_guard(k, q);
@@ -7567,7 +7577,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         if (f->factor_row) { /* by the lane of a quantisation block's first chunk */
             factor = ptx_cvt(k, PTX_F16, factor);
             piece = ptx_shr(k, w->lane, ptx_u32(1));
-            at = ptxk__factors_at(k, w->factors[which], from);
+            at = ptxk__factor_address(k, w->factors[which], from);
             at = ptx_ptr_add(k, at, piece, 2);
             to = ptx_ptr_add(k, block, piece, 2);
             piece = ptx_and(k, w->lane, ptx_u32(1));
@@ -7772,11 +7782,11 @@ static void ptxk__flash_mma_load_q(ptx_kernel *k, const ptxk__flash *f, const pt
         k_factor = ptx_f32(1), computes = {0};
     ptxk__tile_form(&t, PTXK__WARPS * rounds, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
-    vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
+    vecs = ptxk__ceil_div(t.padded_chunks * 8, 32 * per);
     count = vecs * per; /* elements of a lane */
     if (f->cache == PTX_E4M3) {
         k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(0), w->kv_head);
-        k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
     }
     for (n = 0; n < rounds; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
@@ -7848,7 +7858,7 @@ static void ptxk__flash_mma_load_q(ptx_kernel *k, const ptxk__flash *f, const pt
         stores_factor[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (h = 0; h < vecs; h++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
-            p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
+            p = ptx_setp(k, PTX_LT, row, ptx_u32(t.padded_chunks * 8 / per));
             p = ptx_and(k, p, computes);
             stores_chunk[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
             if (f->is_byte_cache) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
@@ -8595,7 +8605,7 @@ static ptx_val ptxk__scatter_row_address(ptx_kernel *k, const ptxk__scatter *f, 
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, row_stride)));
         position = ptx_cvt(k, PTX_U64, position);
         row = ptx_mad(k, position, stride, row);
-        if (f->cache == PTXK_Q8_0) *factors = ptxk__factors_at(k, *factors, row);
+        if (f->cache == PTXK_Q8_0) *factors = ptxk__factor_address(k, *factors, row);
         return ptx_ptr_add(k, at, row, f->cache_bytes);
     }
     page = ptx_div(k, position, ptx_u32(f->page_size));
@@ -8809,7 +8819,7 @@ static void ptxk__prefill_form_panels(ptxk__prefill *f) {
     ptxk__tile_form(&f->q, 64, f->d * f->bytes, 8, 128);
     ptxk__tile_form(&f->kv, f->page_size && f->page_size < f->keys ? f->page_size : f->keys, f->d * f->bytes,
                     8, 128);
-    f->q.pitch = f->q.swap = f->kv.pitch = f->kv.swap = 8;
+    f->q.pitch = f->q.swizzle = f->kv.pitch = f->kv.swizzle = 8;
     f->q.panel = 64 * 8;
     f->kv.panel = f->keys * 8;
 }
@@ -8921,7 +8931,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->converts))
         ptxk__prefill_form_panels(f);
     f->column_tiles = f->d / 8;
-    f->qk_steps = f->q.wide / 2;
+    f->qk_steps = f->q.padded_chunks / 2;
     f->q_in_registers = f->m * f->qk_steps <= 8 && !f->no_tensor_cores;
 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
@@ -9292,7 +9302,7 @@ static void ptxk__prefill_scores_scalar(ptx_kernel *k, const ptxk__prefill *f, p
             for (e = 0; e < 4; e++) sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     c = ptx_for(k, ptx_u32(0), ptx_u32(f->kv.chunks), ptx_u32(1));
     {
-        swizzle = ptx_and(k, c, ptx_u32(f->kv.swap - 1));
+        swizzle = ptx_and(k, c, ptx_u32(f->kv.swizzle - 1));
         first_chunk = ptx_sub(k, c, swizzle);
         swizzle = ptx_mul(k, swizzle, ptx_u32(16));
         for (i = 0; i < 3; i++) {
@@ -9331,7 +9341,7 @@ static void ptxk__prefill_add_values_scalar(ptx_kernel *k, const ptxk__prefill *
     uint32_t i, h, n, e, j, per = f->type == PTX_F32 ? 2 : 1;
     lane = ptx_and(k, lane, ptx_u32(28));
     for (j = 0; j < f->keys; j++) {
-        uint32_t swizzle = j % 8 / (8 / f->kv.swap) % f->kv.swap;
+        uint32_t swizzle = j % 8 / (8 / f->kv.swizzle) % f->kv.swizzle;
         from = ptx_or(k, lane, ptx_u32(j % 8 / 2));
         for (i = 0; i < f->m; i++) {
             for (h = 0; h < 2; h++) {
@@ -9728,7 +9738,7 @@ static ptx_val ptxk__prefill_head_factor(ptx_kernel *k, const ptxk__prefill *f, 
                                v ? offsetof(ptxk_flash_prefill_args, v_factors)
                                  : offsetof(ptxk_flash_prefill_args, k_factors),
                                head);
-    return ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    return ptx_mul(k, factor, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
 }
 
 /* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `rows_left` (s32) rows.
@@ -9749,7 +9759,7 @@ static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, co
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v_factors)
                            : offsetof(ptxk_flash_prefill_args, k_factors));
-    from = ptxk__factors_at(k, from, row);
+    from = ptxk__factor_address(k, from, row);
     to = ptx_ptr_add(k, s->shared, tid, f->factor_row);
     to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_offset(f) + ptxk__tile_bytes(&f->staged)), 1);
     for (e = 0; e < f->factor_row; e += async ? size : 2) {
@@ -9774,18 +9784,18 @@ static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, co
 static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s) {
     const ptxk__tile *t = &f->staged;
     const ptxk__tile_copier *c = &s->copier;
-    uint32_t phases = ptxk__tile_phases(t), chunks = f->bytes, i, e;
+    uint32_t period = ptxk__tile_swizzle_period(t), chunks = f->bytes, i, e;
     ptx_val from, to, row, chunk, p, factor = {0}, words[4], x[16], out[4], half[2];
     p = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
-    if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+    if (t->pass_rows * t->padded_chunks < t->threads) p = ptx_and(k, p, c->copies);
     ptx_if(k, p);
-    for (i = 0; i < t->rows / t->pass; i++) {
-        from = ptx_ptr_add(k, s->shared, c->to[i % phases], 1);
+    for (i = 0; i < t->rows / t->pass_rows; i++) {
+        from = ptx_ptr_add(k, s->shared, c->tile_offset[i % period], 1);
         ptxk_load16(k, NULL,
                     ptx_at(from, (int64_t)(ptxk__prefill_staged_offset(f)
-                                           + i / phases * phases * t->pass * t->pitch * 16)),
+                                           + i / period * period * t->pass_rows * t->pitch * 16)),
                     words);
-        row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
+        row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass_rows)) : c->row;
         if (f->factor_row) {
             chunk = ptx_shr(k, c->chunk, ptx_u32(1));
             chunk = ptx_mad(k, row, ptx_u32(f->factor_row / 2), chunk);
@@ -10008,17 +10018,18 @@ static void ptxk__prefill_store_rows(ptx_kernel *k, const ptxk__prefill *f, ptxk
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-        for (i = 0; i < t.rows / t.pass; i++) {
-            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__tile_phases(&t)], 1), address = from;
-            uint32_t phase_start = i - i % ptxk__tile_phases(&t);
-            p = ptx_setp(k, PTX_GT, rows_left, ptx_s32((int64_t)(i * t.pass)));
-            if (t.pass * t.wide < t.threads) p = ptx_and(k, p, c.busy);
-            if (columns * per < t.wide) {
+        for (i = 0; i < t.rows / t.pass_rows; i++) {
+            ptx_val at = ptx_ptr_add(k, stage, c.tile_offset[i % ptxk__tile_swizzle_period(&t)], 1),
+                    address = from;
+            uint32_t period_start = i - i % ptxk__tile_swizzle_period(&t);
+            p = ptx_setp(k, PTX_GT, rows_left, ptx_s32((int64_t)(i * t.pass_rows)));
+            if (t.pass_rows * t.padded_chunks < t.threads) p = ptx_and(k, p, c.copies);
+            if (columns * per < t.padded_chunks) {
                 chunk = ptx_setp(k, PTX_LT, c.chunk, ptx_u32(columns * per));
                 p = ptx_and(k, p, chunk);
             }
-            if (i) address = ptxk__advance_rows(k, from, stride, i * t.pass, f->out_bytes);
-            ptxk_load16(k, &p, ptx_at(at, (int64_t)(phase_start * t.pass * t.pitch * 16)), x);
+            if (i) address = ptxk__advance_rows(k, from, stride, i * t.pass_rows, f->out_bytes);
+            ptxk_load16(k, &p, ptx_at(at, (int64_t)(period_start * t.pass_rows * t.pitch * 16)), x);
             ptx_guard(k, p);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(address, (int64_t)(first * per * 16)), x);
         }
@@ -11606,7 +11617,7 @@ static void ptxk__mla_copy_keys(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_sta
             } else {
                 from[j] = ptx_mul_wide(k, key, s->stride[j]);
             }
-            if (f->factor_bytes[0]) factor[j] = ptxk__factors_at(k, s->factors[j], from[j]);
+            if (f->factor_bytes[0]) factor[j] = ptxk__factor_address(k, s->factors[j], from[j]);
             from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
             from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
         }
@@ -11729,7 +11740,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
         if (f->factor_bytes[0]) s->factors[i] = ptxk__mla_cache_address(k, f, s, field);
         if (f->cache != PTX_E4M3) continue;
         x = ptxk__head_factor(k, s->args, field, ptx_u32(0));
-        s->factors[i] = ptx_mul(k, x, ptx_f32((double)f->scale * ptxk__byte_lift(k, f->cache)));
+        s->factors[i] = ptx_mul(k, x, ptx_f32((double)f->scale * ptxk__byte_value_scale(k, f->cache)));
     }
     if (f->page_size) {
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
@@ -11916,7 +11927,7 @@ static void ptxk__mla_store_rows(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_st
     uint32_t i, h, c, e, bytes = ptxk__float_bytes((uint32_t)type);
     if (f->cache == PTX_E4M3) {
         factor = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_mla_args, c_factors), ptx_u32(0));
-        factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
     }
     writes_lse = ptx_and(k, s->lane, ptx_u32(3));
     t = ptx_mul(k, writes_lse, ptx_u32(2));
@@ -14297,7 +14308,7 @@ static int ptxk__gemm_is_2_byte_aligned(const ptxk__gemm_tiling *c) {
 
 /* Whether sums of 8-bit weights are multiplied: by factors, or by what the conversion to f16 leaves out. */
 static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_tiling *c) {
-    return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_lift(k, c->block->id) > 1);
+    return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_value_scale(k, c->block->id) > 1);
 }
 
 /* The number of sums in a group that have factors of their own; 0: a factor applies to the sums of a unit. */
@@ -15040,7 +15051,7 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 /* 8-bit weights: sets the unit's factors, which were loaded a unit ahead, and loads those of the next unit.
    With 64 columns, which leave no registers for that, loads the unit's own. */
 static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    double lift = ptxk__byte_lift(k, s->tiling->block->id);
+    double value_scale = ptxk__byte_value_scale(k, s->tiling->block->id);
     ptx_val x, p, at, next, unit = ptx_get(k, s->unit);
     uint32_t i, h, ahead = f->n < 8;
     unit = ptx_add(k, unit, ptx_u32(v + ahead));
@@ -15056,7 +15067,7 @@ static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             } else {
                 x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
             }
-            s->factor[i][h] = lift > 1 ? ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(lift)) : x;
+            s->factor[i][h] = value_scale > 1 ? ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(value_scale)) : x;
         }
 }
 
@@ -15522,14 +15533,14 @@ static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk
 
 /* 8-bit weights: loads the factors of this lane's rows, or those of their unit `first`. */
 static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
-    double lift = ptxk__byte_lift(k, s->tiling->block->id);
+    double value_scale = ptxk__byte_value_scale(k, s->tiling->block->id);
     ptx_val x, at, blocks, last = ptx_sub(k, s->n, ptx_u32(1));
     uint32_t i, h;
     blocks = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     blocks = ptxk__gemm_div_up(k, blocks, 128);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            s->factor[i][h] = ptx_f32(lift);
+            s->factor[i][h] = ptx_f32(value_scale);
             if (!f->factors) continue;
             at = s->factors[f->pair > 1 ? i : 0];
             if (f->factors != PTXK_FACTORS_TENSOR) {
@@ -15545,7 +15556,7 @@ static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
                 s->next_factor[i][h] = ptx_var_new(k, x);
                 continue;
             }
-            if (lift > 1) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(lift));
+            if (value_scale > 1) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(value_scale));
             s->factor[i][h] = x;
         }
 }
@@ -20834,7 +20845,7 @@ PTXK__PLAN(norm) {
     if (code || !shape->rows) return code;
     elements = (uint64_t)shape->rows * desc->n;
     weights = (desc->flags & PTXK_NORM_PLAIN ? 0u : 1u) + (desc->flags & PTXK_NORM_BETA ? 1u : 0u);
-    ptxk__plan_launch(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
+    ptxk__plan_launch(plan, ptxk__row_grid(&f, shape->rows), 1, f.block_threads,
                       elements
                               * (ptxk__float_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
                                  + ptxk__float_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
@@ -20906,7 +20917,7 @@ static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_p
 /* Loads x; with a residual, adds it, rounds the sum and writes it back to x. */
 static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x) {
     uint32_t i, n = f->row.rounds * f->row.vec;
-    ptx_val r[PTXK__ROW_LANES];
+    ptx_val r[PTXK__ROW_LANE_ELEMENTS];
     ptxk__row_load(k, &f->row, s, f->x, f->x_at, x);
     if (!(f->flags & PTXK_NORM_RESIDUAL)) return;
     ptxk__row_load(k, &f->row, s, f->x, f->residual_at, r);
@@ -20925,7 +20936,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
         ptx_val v = x[i];
         if (mean) {
             v = ptx_op2(k, PTX_SUB, PTX_RN, v, *mean);
-            if (ptxk__row_partial(&f->row, i / f->row.vec))
+            if (ptxk__row_is_partial(&f->row, i / f->row.vec))
                 v = ptx_selp(k, v, ptx_f32(0), s->inside[i / f->row.vec]);
         }
         sum = squares ? ptx_fma(k, v, v, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, v);
@@ -20937,7 +20948,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
-    ptx_val weight[PTXK__ROW_LANES];
+    ptx_val weight[PTXK__ROW_LANE_ELEMENTS];
     for (i = 0; i < n; i++) {
         if (mean) x[i] = ptx_op2(k, PTX_SUB, PTX_RN, x[i], *mean);
         x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], factor);
@@ -20966,7 +20977,7 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_po
         sum = ptxk__norm_sum(k, f, s, sum, x, squares, mean);
     } else {
         ptx_var total = ptx_var_new(k, sum);
-        ptxk__row_position pass = ptxk__row_pass(k, &f->row, s, &i);
+        ptxk__row_position pass = ptxk__row_open_pass(k, &f->row, s, &i);
         ptxk__norm_addresses(k, f, &pass);
         if (first)
             ptxk__norm_load(k, f, &pass, x);
@@ -20989,7 +21000,7 @@ PTXK__EMIT(norm) {
     char name[96];
     const ptxk_norm_desc *d = (const ptxk_norm_desc *)desc;
     ptx_kernel *k;
-    ptx_val x[PTXK__ROW_LANES], gamma[PTXK__ROW_LANES], rows, eps, mean, factor, i;
+    ptx_val x[PTXK__ROW_LANE_ELEMENTS], gamma[PTXK__ROW_LANE_ELEMENTS], rows, eps, mean, factor, i;
     ptx_code code = ptxk__norm_form(d, &f.row, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     f.x = (ptx_type)d->x_type;
@@ -21000,7 +21011,7 @@ PTXK__EMIT(norm) {
     (void)snprintf(name, sizeof name, "norm_%s_n%u_%s_%s_%s_f%u", f.layer ? "layer" : "rms", d->n,
                    ptx_type_name(f.x), ptx_type_name(f.y), ptx_type_name(f.weight), f.flags);
     k = ptx_entry_(m, site, name);
-    ptx_launch_bounds(k, f.row.block, 1);
+    ptx_launch_bounds(k, f.row.block_threads, 1);
     f.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_norm_args), 8);
     f.scratch = ptx_u32(0);
     if (f.row.threads > 32) f.scratch = ptx_shared(k, "scratch", PTX_F32, f.row.threads / 16, 16);
@@ -21008,7 +21019,7 @@ PTXK__EMIT(norm) {
     eps = ptx_ld(k, PTX_F32, ptx_at(f.args, (int64_t)offsetof(ptxk_norm_args, eps)));
     ptxk__row_start(k, &f.row, rows, &s);
     if (f.row.passes == 1) {
-        ptxk__row_inside(k, &f.row, &s);
+        ptxk__row_set_inside(k, &f.row, &s);
         ptxk__norm_addresses(k, &f, &s);
         ptxk__norm_load(k, &f, &s, x);
         if (!(f.flags & PTXK_NORM_PLAIN)) /* loaded early: its latency overlaps the reduction */
@@ -21023,7 +21034,7 @@ PTXK__EMIT(norm) {
     if (f.row.passes == 1) {
         ptxk__norm_finish(k, &f, &s, x, f.layer ? &mean : NULL, factor, gamma);
     } else {
-        ptxk__row_position pass = ptxk__row_pass(k, &f.row, &s, &i);
+        ptxk__row_position pass = ptxk__row_open_pass(k, &f.row, &s, &i);
         ptxk__norm_addresses(k, &f, &pass);
         ptxk__row_load(k, &f.row, &pass, f.x, f.x_at, x);
         ptxk__norm_finish(k, &f, &pass, x, f.layer ? &mean : NULL, factor, NULL);
@@ -21058,7 +21069,7 @@ PTXK__PLAN(softmax) {
     ptx_code code = ptxk__softmax_form(desc, &f, why);
     if (!code) code = ptxk__check_shape_max("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
-    ptxk__plan_launch(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
+    ptxk__plan_launch(plan, ptxk__row_grid(&f, shape->rows), 1, f.block_threads,
                       (uint64_t)shape->rows * desc->n
                           * (ptxk__float_bytes(desc->x_type) + ptxk__float_bytes(desc->y_type)));
     return code;
@@ -21093,7 +21104,7 @@ static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__ro
         else if (scale < 0)
             x[i] = ptx_neg(k, x[i]);
         x[i] = ptxk__clamp_infinity(k, x[i]);
-        if (ptxk__row_partial(f, i / f->vec))
+        if (ptxk__row_is_partial(f, i / f->vec))
             x[i] = ptx_selp(k, x[i], ptx_f32(-INFINITY), s->inside[i / f->vec]);
     }
 }
@@ -21114,7 +21125,7 @@ PTXK__EMIT(softmax) {
     const ptxk_softmax_desc *d = (const ptxk_softmax_desc *)desc;
     ptx_kernel *k;
     ptx_type xt, yt;
-    ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, sum_scratch;
+    ptx_val x[PTXK__ROW_LANE_ELEMENTS], args, scratch, x_at, y_at, most, sum, i, old, rows, sum_scratch;
     double scale, late;
     uint32_t e, n;
     ptx_code code = ptxk__softmax_form(d, &f, &why);
@@ -21132,7 +21143,7 @@ PTXK__EMIT(softmax) {
     (void)snprintf(name, sizeof name, "softmax_n%u_%s_%s%s", d->n, ptx_type_name(xt), ptx_type_name(yt),
                    factor);
     k = ptx_entry_(m, site, name);
-    ptx_launch_bounds(k, f.block, 1);
+    ptx_launch_bounds(k, f.block_threads, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_softmax_args), 8);
     scratch = ptx_u32(0);
     if (f.threads > 32) scratch = ptx_shared(k, "scratch", PTX_F32, f.threads / 16, 16);
@@ -21140,7 +21151,7 @@ PTXK__EMIT(softmax) {
     ptxk__row_start(k, &f, rows, &s);
     sum_scratch = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
     if (f.passes == 1) {
-        ptxk__row_inside(k, &f, &s);
+        ptxk__row_set_inside(k, &f, &s);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         most = ptx_f32(-FLT_MAX); /* finite: a score of -inf then has the weight 2^-inf = 0, not NaN */
@@ -21154,7 +21165,7 @@ PTXK__EMIT(softmax) {
         sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, sum_scratch);
     } else {
         ptx_var maximum = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
-        pass = ptxk__row_pass(k, &f, &s, &i);
+        pass = ptxk__row_open_pass(k, &f, &s, &i);
         x_at = ptxk__row_address(k, &f, &pass, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &pass, xt, x_at, scale, late, x);
         old = ptx_get(k, maximum);
@@ -21179,7 +21190,7 @@ PTXK__EMIT(softmax) {
     }
     sum = ptxk_rcp_or_zero(k, sum);
     if (f.passes > 1) {
-        s = ptxk__row_pass(k, &f, &s, &i);
+        s = ptxk__row_open_pass(k, &f, &s, &i);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         for (e = 0; e < n; e++) x[e] = ptxk__softmax_weight(k, x[e], most, late);
@@ -21548,7 +21559,7 @@ PTXK__EMIT(rope) {
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_rope_args, frequencies));
     at = ptx_ptr_add(k, at, pair, 8);
     c = ptx_ld(k, PTX_F64, ptx_at(at, 0));
-    ptxk__rope_turn(k, position, c, &c, &s);
+    ptxk__rope_cos_sin(k, position, c, &c, &s);
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_rope_args, stride)));
     p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
     stride = ptx_selp(k, ptx_u64((uint64_t)f.heads * f.head_dim), stride, p);
@@ -25547,7 +25558,7 @@ static ptx_val ptxk__dec_load_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e
     table = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, frequencies));
     table = ptx_ptr_add(k, table, pair, 8);
     pair = ptx_ld(k, PTX_F64, ptx_with(ptx_at(table, 0), PTX_NC));
-    ptxk__rope_turn(k, position, pair, &cosine, &sine);
+    ptxk__rope_cos_sin(k, position, pair, &cosine, &sine);
     pair = ptx_neg(k, sine); /* first of a pair: x c - other s; second: x c + other s */
     sine = ptx_selp(k, pair, sine, first);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, cosine);
