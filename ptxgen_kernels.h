@@ -2017,7 +2017,7 @@ PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, fl
 
 /* -- spans: memory that arguments name, and its overlaps -- */
 
-/* Memory that an argument names: `row` bytes, repeated in up to three directions, count[i] times at a
+/* Memory that an argument names: row_bytes bytes, repeated in up to three directions, count[i] times at a
    distance of stride[i] bytes. `bytes`: from the first byte to the end; 2^64 - 1 if that overflows. */
 typedef struct ptxk__span {
     const char *name;
@@ -2608,7 +2608,7 @@ PTXK__SHARED void ptxk__rope_cos_sin(ptx_kernel *k, ptx_val position, ptx_val fr
    consecutive chunks of one row has bank conflicts. turn(r) = r / (8 / swizzle) % swizzle differs between
    rows that begin at the same banks. */
 typedef struct ptxk__tile {
-    uint32_t rows, chunks; /* rows, and chunks of a row, that are copied */
+    uint32_t rows, chunks;  /* rows, and chunks of a row, that are copied */
     uint32_t padded_chunks; /* `chunks` rounded up to an even number: the last may be padding of zeros */
     uint32_t pitch;
     uint32_t swizzle; /* chunks that the swizzle permutes: a power of two, 2 to 8 */
@@ -2930,8 +2930,8 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int interleaved, ptx
     uint32_t i;
     if (type == PTX_E5M2) { /* the upper half of an f16 */
         for (i = 0; i < 2; i++) {
-            uint32_t pick = interleaved ? (i ? 0x3414u : 0x2404u) : (i ? 0x3424u : 0x1404u);
-            out[i] = ptx_prmt(k, word, ptx_b32(0), ptx_b32(pick));
+            uint32_t selector = interleaved ? (i ? 0x3414u : 0x2404u) : (i ? 0x3424u : 0x1404u);
+            out[i] = ptx_prmt(k, word, ptx_b32(0), ptx_b32(selector));
         }
         return;
     }
@@ -2939,8 +2939,8 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int interleaved, ptx
         more = ptx_mov(k, ptx_b32(0x64806480));
         word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
         for (i = 0; i < 2; i++) {
-            uint32_t pick = interleaved ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
-            x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(pick));
+            uint32_t selector = interleaved ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
+            x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(selector));
             x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(more, PTX_F16X2));
             out[i] = ptx_as(x, PTX_B32);
         }
@@ -3299,30 +3299,33 @@ static ptxk__row_position ptxk__row_open_pass(ptx_kernel *k, const ptxk__row *f,
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
 /* Kinds of formats: a scale for each half; no scales; plain numbers; read by a ptxk__reader. */
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS, PTXK__SHARES };
-enum { PTXK__PAIRS_APART, PTXK__QUARTERS, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
+enum { PTXK__FORMAT_SCALED, PTXK__FORMAT_UNSCALED, PTXK__FORMAT_PLAIN, PTXK__FORMAT_READER };
+/* Orders, see ptxk__lane_places. */
+enum { PTXK__ORDER_PAIRS_APART, PTXK__ORDER_QUARTERS, PTXK__ORDER_BLOCKS_OF_32 };
 
 typedef struct ptxk__lane { /* values that a lane computes once */
     uint32_t groups;        /* see ptxk__rows */
-    ptx_val at;             /* i above, 0 ... 7; with 4 groups 0 ... 3; plain numbers: the lane, 0 ... 31 */
-    ptx_val x[2];           /* offsets in a record of x of the first two groups of 16, first time */
-    ptx_val d[2], s[2];     /* ... for each time: of the first half's factor; of the sum that it adds */
-    ptx_val c[10];          /* for the format's own use */
+    ptx_val index;          /* i above, 0 ... 7; with 4 groups 0 ... 3; plain numbers: the lane, 0 ... 31 */
+    ptx_val x_offset[2];    /* offsets in a record of x of the first two groups of 16, first read */
+    ptx_val d_offset[2];    /* ... for each read: of the first half's factor d */
+    ptx_val sum_offset[2];  /* ... of the sum that it adds */
+    ptx_val derived[10];    /* what the format computes from the index */
 } ptxk__lane;
 
 typedef struct ptxk__place { /* shared addresses of what a lane reads of a row */
     ptx_val block;           /* its block's first byte */
     ptx_val words;           /* 2-byte aligned formats: first of the aligned words that hold it ... */
-    ptx_val pick;            /* ... and the prmt selector that joins two of them */
+    ptx_val selector;        /* ... and the prmt selector that joins two of them */
 } ptxk__place;
 
 typedef struct ptxk__share { /* weights that a lane has read */
-    ptx_val half[4][4]; /* bytes: the integers times a constant of the format; Q6_K: 4 groups of 16 */
-    ptx_val scale[4];   /* s32, of each half: weight = factor * scale * byte - minimum */
-    ptx_val factor;     /* f32, of the block */
-    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
-    ptx_val number[8];  /* f32: plain numbers */
-    ptx_val times[2], minus[2]; /* PTXK__SHARES: f32, of the halves: weight = times * byte - minus */
+    ptx_val half[4][4];      /* bytes: the integers times a constant of the format; Q6_K: 4 groups of 16 */
+    ptx_val scale[4];        /* s32, of each half: weight = factor * scale * byte - minimum */
+    ptx_val factor;          /* f32, of the block */
+    ptx_val minimum;         /* f32, of the group of 32 whose sum of x this lane adds */
+    ptx_val plain[8];        /* f32: plain numbers */
+    ptx_val half_scale[2];   /* PTXK__FORMAT_READER: f32, of the halves: weight = half_scale * byte ... */
+    ptx_val half_minimum[2]; /* ... - half_minimum */
 } ptxk__share;
 
 struct ptxk__reader;
@@ -3332,16 +3335,17 @@ typedef struct ptxk__block {
     uint32_t id, values, bytes; /* of a block */
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
-    uint32_t is_signed;     /* the bytes of a ptxk__share are signed */
-    uint32_t unit, pair;    /* values of a step with few columns; blocks of 256 between a lane's two reads */
-    uint32_t run, run_area; /* values and shared bytes of a run, where a step has 1024; or 0 */
-    uint32_t rows;          /* most rows of a warp */
-    float first, second;    /* 1 / (constant of the first, the second half's bytes) */
-    float offset;           /* subtracted from every integer */
-    uint32_t has_minimum;   /* groups have minima of their own instead */
-    void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
-    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-    const struct ptxk__reader *reader; /* instead of lane and read */
+    uint32_t is_signed;              /* the bytes of a ptxk__share are signed */
+    uint32_t unit;                   /* values of a step with few columns */
+    uint32_t block_distance;         /* blocks of 256 from a lane's first read to its second */
+    uint32_t run_values, run_area;   /* values and shared bytes of a run, where a step has 1024; or 0 */
+    uint32_t rows_max;               /* of a warp */
+    float first_scale, second_scale; /* 1 / (constant of the first, the second half's bytes) */
+    float offset;                    /* subtracted from every integer */
+    uint32_t has_minimum;            /* groups have minima of their own instead */
+    void (*init_lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
+    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place, ptxk__share *share);
+    const struct ptxk__reader *reader; /* instead of init_lane and read */
 } ptxk__block;
 
 /* -- vocabulary: rows of weights, one reader for each format -- */
@@ -3349,25 +3353,25 @@ typedef struct ptxk__block {
 /* Lane i of the 8 that share a 256-value block of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128. With
    c = i / 2 and h = i % 2, their low nibbles are 16 weights of group 2 c and their high nibbles 16 of group 2
    c + 1. The scales and minima of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
-   parts. The lane's shifts (c[0] ... c[3]) and masks cover both cases with the same code. */
+   parts. The lane's shifts (derived[0] ... derived[3]) and masks cover both cases with the same code. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
-    pair = ptx_shr(k, lane->at, ptx_u32(1));
+    pair = ptx_shr(k, lane->index, ptx_u32(1));
     odd = ptx_and(k, pair, ptx_u32(1));
-    upper = ptx_setp(k, PTX_GE, lane->at, ptx_u32(4));
+    upper = ptx_setp(k, PTX_GE, lane->index, ptx_u32(4));
     shift = ptx_shl(k, odd, ptx_u32(4));
-    lane->c[1] = shift; /* of the last 4 bytes, for scales */
+    lane->derived[1] = shift; /* of the last 4 bytes, for scales */
     p = ptx_selp(k, ptx_u32(2), ptx_u32(0), upper);
-    lane->c[0] = ptx_add(k, shift, p); /* of the first 4 bytes, for scales */
-    odd = ptx_and(k, lane->at, ptx_u32(1));
+    lane->derived[0] = ptx_add(k, shift, p); /* of the first 4 bytes, for scales */
+    odd = ptx_and(k, lane->index, ptx_u32(1));
     odd = ptx_shl(k, odd, ptx_u32(3));
-    lane->c[2] = ptx_add(k, lane->c[0], odd); /* of the middle 4 bytes, for a minimum */
+    lane->derived[2] = ptx_add(k, lane->derived[0], odd); /* of the middle 4 bytes, for a minimum */
     p = ptx_add(k, shift, odd);
-    lane->c[3] = ptx_add(k, p, ptx_u32(4)); /* of the last 4 bytes, for a minimum */
-    lane->c[4] = ptx_selp(k, ptx_b32(0x3030), ptx_b32(0x3f3f), upper);
-    lane->c[5] = ptx_selp(k, ptx_b32(0x0f0f), ptx_b32(0), upper);
-    lane->c[6] = ptx_and(k, lane->c[4], ptx_b32(0xff));
-    lane->c[7] = ptx_and(k, lane->c[5], ptx_b32(0xff));
+    lane->derived[3] = ptx_add(k, p, ptx_u32(4)); /* of the last 4 bytes, for a minimum */
+    lane->derived[4] = ptx_selp(k, ptx_b32(0x3030), ptx_b32(0x3f3f), upper);
+    lane->derived[5] = ptx_selp(k, ptx_b32(0x0f0f), ptx_b32(0), upper);
+    lane->derived[6] = ptx_and(k, lane->derived[4], ptx_b32(0xff));
+    lane->derived[7] = ptx_and(k, lane->derived[5], ptx_b32(0xff));
 }
 
 /* (a >> shift & mask) | (b >> other & rest) */
@@ -3383,30 +3387,32 @@ static ptx_val ptxk__merge_fields(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_v
 
 /* Reads the first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
 static void ptxk__read_k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
-    ptx_val head[4], half[2], low, minimum;
-    ptxk_load16(k, NULL, ptx_at(block, 0), head);
-    ptx_unpack(k, PTX_F16, 2, head[0], half);
+    ptx_val header[4], half[2], low, minimum;
+    ptxk_load16(k, NULL, ptx_at(block, 0), header);
+    ptx_unpack(k, PTX_F16, 2, header[0], half);
     share->factor = ptx_cvt(k, PTX_F32, half[0]);
     minimum = ptx_cvt(k, PTX_F32, half[1]);
-    low = ptxk__merge_fields(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
+    low = ptxk__merge_fields(k, header[1], lane->derived[0], lane->derived[4], header[3], lane->derived[1],
+                             lane->derived[5]);
     share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
     low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
     share->scale[1] = ptx_as(low, PTX_S32);
-    low = ptxk__merge_fields(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
+    low = ptxk__merge_fields(k, header[2], lane->derived[2], lane->derived[6], header[3], lane->derived[3],
+                             lane->derived[7]);
     low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
     share->minimum = ptx_mul(k, minimum, low);
 }
 
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), q[4];
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), q[4];
     uint32_t i;
     ptxk_load16(k, NULL, ptx_at(own, 16), q);
     for (i = 0; i < 4; i++) {
         share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: saves a shift */
     }
-    ptxk__read_k_head(k, lane, at->block, share);
+    ptxk__read_k_head(k, lane, place->block, share);
 }
 
 /* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes that all lanes with the same h
@@ -3414,38 +3420,38 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd;
     ptxk__q4_k_lane(k, lane);
-    pair = ptx_and(k, lane->at, ptx_u32(6));
-    lane->c[8] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
-    odd = ptx_and(k, lane->at, ptx_u32(1));
-    lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
+    pair = ptx_and(k, lane->index, ptx_u32(6));
+    lane->derived[8] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
+    odd = ptx_and(k, lane->index, ptx_u32(1));
+    lane->derived[9] = ptx_shl(k, odd, ptx_u32(4));
 }
 
-static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), fifth, q[4], h[4], x;
     uint32_t i;
-    fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
+    fifth = ptx_ptr_add(k, place->block, lane->derived[9], 1);
     ptxk_load16(k, NULL, ptx_at(own, 48), q);
     ptxk_load16(k, NULL, ptx_at(fifth, 16), h);
     for (i = 0; i < 4; i++) {
-        h[i] = ptx_shf_l(k, h[i], h[i], lane->c[8]);
+        h[i] = ptx_shf_l(k, h[i], h[i], lane->derived[8]);
         x = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[0][i] = ptx_lop3(k, h[i], ptx_b32(0x10101010), x, ptx_imm(0xea));
         x = ptx_shr(k, q[i], ptx_u32(3));
         x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice the nibble */
         share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
     }
-    ptxk__read_k_head(k, lane, at->block, share);
+    ptxk__read_k_head(k, lane, place->block, share);
 }
 
 /* Loads 4 n bytes at a 2-byte aligned place: n + 1 aligned words at from + offset, adjacent ones joined by
-   prmt with at->pick. */
-static void ptxk__load_words(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
-                             ptx_val *out) {
+   prmt with place->selector. */
+static void ptxk__load_words(ptx_kernel *k, const ptxk__place *place, ptx_val from, uint32_t offset,
+                             uint32_t n, ptx_val *out) {
     ptx_val word[9];
     uint32_t i;
     for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
-    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], place->selector);
 }
 
 static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
@@ -3458,92 +3464,94 @@ static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
    64 n + 32 (g % 2) + 16 h on of the 128. Lane i = 2 n + h has all four g; with two groups lane i = 4 n + 2 a
    + h has g = a, a + 2. With the six bits at the top of a byte, the highest inverted, it is 4 (q - 32). */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
-    ptx_val h = ptx_and(k, lane->at, ptx_u32(1)), n, a;
+    ptx_val h = ptx_and(k, lane->index, ptx_u32(1)), n, a;
     h = ptx_shl(k, h, ptx_u32(4));
     if (lane->groups == 4) {
-        n = ptx_and(k, lane->at, ptx_u32(2));
-        lane->c[1] = ptx_mad(k, n, ptx_u32(16), h);          /* 32 n + 16 h */
-        lane->c[0] = ptx_mad(k, n, ptx_u32(16), lane->c[1]); /* 64 n + 16 h */
-        lane->c[2] = ptx_mad(k, n, ptx_u32(3), lane->at);    /* 8 n + h: of the first scale */
+        n = ptx_and(k, lane->index, ptx_u32(2));
+        lane->derived[1] = ptx_mad(k, n, ptx_u32(16), h);                /* 32 n + 16 h */
+        lane->derived[0] = ptx_mad(k, n, ptx_u32(16), lane->derived[1]); /* 64 n + 16 h */
+        lane->derived[2] = ptx_mad(k, n, ptx_u32(3), lane->index);       /* 8 n + h: of the first scale */
         return;
     }
-    n = ptx_and(k, lane->at, ptx_u32(4));
-    a = ptx_and(k, lane->at, ptx_u32(2));
-    lane->c[0] = ptx_shl(k, lane->at, ptx_u32(4));
-    lane->c[1] = ptx_mad(k, n, ptx_u32(8), h);
-    lane->c[2] = ptx_add(k, lane->at, n);
-    lane->c[3] = ptx_sub(k, ptx_u32(6), a);
-    lane->c[4] = ptx_sub(k, ptx_u32(2), a);
+    n = ptx_and(k, lane->index, ptx_u32(4));
+    a = ptx_and(k, lane->index, ptx_u32(2));
+    lane->derived[0] = ptx_shl(k, lane->index, ptx_u32(4));
+    lane->derived[1] = ptx_mad(k, n, ptx_u32(8), h);
+    lane->derived[2] = ptx_add(k, lane->index, n);
+    lane->derived[3] = ptx_sub(k, ptx_u32(6), a);
+    lane->derived[4] = ptx_sub(k, ptx_u32(2), a);
 }
 
-static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
     ptx_val from, q[2][4], h[4], x, y;
     uint32_t i, g, half = lane->groups / 2;
-    from = ptx_ptr_add(k, at->words, lane->c[0], 1);
-    for (i = 0; i < half; i++) ptxk__load_words(k, at, from, 32 * i, 4, q[i]);
-    from = ptx_ptr_add(k, at->words, lane->c[1], 1);
-    ptxk__load_words(k, at, from, 128, 4, h);
-    from = ptx_ptr_add(k, at->block, lane->c[2], 1);
+    from = ptx_ptr_add(k, place->words, lane->derived[0], 1);
+    for (i = 0; i < half; i++) ptxk__load_words(k, place, from, 32 * i, 4, q[i]);
+    from = ptx_ptr_add(k, place->words, lane->derived[1], 1);
+    ptxk__load_words(k, place, from, 128, 4, h);
+    from = ptx_ptr_add(k, place->block, lane->derived[2], 1);
     for (g = 0; g < lane->groups; g++) {
         for (i = 0; i < 4; i++) {
             x = g < half ? ptx_shl(k, q[g][i], ptx_u32(2)) : ptx_shr(k, q[g - half][i], ptx_u32(2));
             x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
             y = h[i];
-            if (g < 3) y = ptx_shl(k, y, half == 1 ? lane->c[3 + g] : ptx_u32(6 - 2 * g));
+            if (g < 3) y = ptx_shl(k, y, half == 1 ? lane->derived[3 + g] : ptx_u32(6 - 2 * g));
             share->half[g][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
         }
         share->scale[g] = ptx_ld(k, PTX_S8, ptx_at(from, 192 + 4 / half * g));
     }
-    x = ptxk__load_f16(k, at->block, 208);
+    x = ptxk__load_f16(k, place->block, 208);
     share->factor = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.25));
 }
 
-static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
     ptx_val words[8];
     (void)lane;
-    ptxk__load_words(k, at, at->words, 0, 8, words);
+    ptxk__load_words(k, place, place->words, 0, 8, words);
     memcpy(share->half[0], words, sizeof share->half[0]);
     memcpy(share->half[1], words + 4, sizeof share->half[1]);
-    share->factor = ptxk__load_f16(k, at->block, 0);
+    share->factor = ptxk__load_f16(k, place->block, 0);
 }
 
 /* The second half is 16 times too large; ptxk__rows_product multiplies the first half's products by 16. */
-static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
     ptx_val words[4];
     uint32_t i;
     (void)lane;
-    ptxk__load_words(k, at, at->words, 0, 4, words);
+    ptxk__load_words(k, place, place->words, 0, 4, words);
     for (i = 0; i < 4; i++) {
         share->half[0][i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
         share->half[1][i] = ptx_and(k, words[i], ptx_b32(0xf0f0f0f0u));
     }
-    share->factor = ptxk__load_f16(k, at->block, 0);
+    share->factor = ptxk__load_f16(k, place->block, 0);
 }
 
 /* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256. f32: 4 i ... 4 i + 3 and these + 128, so that the
    16-byte accesses of all lanes are adjacent. */
-static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
+                           ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_F32, words, share->number);
+    ptxk_widen(k, PTX_F32, words, share->plain);
     ptxk_load16(k, NULL, ptx_at(own, 512), words);
-    ptxk_widen(k, PTX_F32, words, share->number + 4);
+    ptxk_widen(k, PTX_F32, words, share->plain + 4);
 }
 
-static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
+                           ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_F16, words, share->number);
+    ptxk_widen(k, PTX_F16, words, share->plain);
 }
 
-static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_BF16, words, share->number);
+    ptxk_widen(k, PTX_BF16, words, share->plain);
 }
 
 /* -- vocabulary: rows of weights, formats with one reader --
@@ -3557,86 +3565,88 @@ static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
     return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
-/* A u32 number: c if it is known when the kernel is built, else v + c. */
-typedef struct ptxk__number {
-    ptx_val v; /* u32 */
-    uint32_t c;
-    int known;
-} ptxk__number;
+/* An index, an offset or a shift, u32: `constant` if it is known when the kernel is built, else variable +
+   constant. */
+typedef struct ptxk__index {
+    ptx_val variable; /* u32 */
+    uint32_t constant;
+    int is_constant;
+} ptxk__index;
 
-static ptxk__number ptxk__known(uint32_t c) {
-    ptxk__number n;
+static ptxk__index ptxk__constant_index(uint32_t c) {
+    ptxk__index n;
     memset(&n, 0, sizeof n);
-    n.c = c;
-    n.known = 1;
+    n.constant = c;
+    n.is_constant = 1;
     return n;
 }
 
-static ptxk__number ptxk__unknown(ptx_val v) {
-    ptxk__number n;
-    n.v = v;
-    n.c = 0;
-    n.known = 0;
+static ptxk__index ptxk__variable_index(ptx_val v) {
+    ptxk__index n;
+    n.variable = v;
+    n.constant = 0;
+    n.is_constant = 0;
     return n;
 }
 
-/* The number as an operand of an instruction. */
-static ptx_val ptxk__number_value(ptx_kernel *k, ptxk__number n) {
-    if (n.known) return ptx_u32(n.c);
-    return n.c ? ptx_add(k, n.v, ptx_u32(n.c)) : n.v;
+/* The index as an operand of an instruction. */
+static ptx_val ptxk__index_value(ptx_kernel *k, ptxk__index n) {
+    if (n.is_constant) return ptx_u32(n.constant);
+    return n.constant ? ptx_add(k, n.variable, ptx_u32(n.constant)) : n.variable;
 }
 
 /* (n >> shift & mask) * times + plus */
-static ptxk__number ptxk__number_of(ptx_kernel *k, ptxk__number n, uint32_t shift, uint32_t mask,
-                                    uint32_t times, uint32_t plus) {
+static ptxk__index ptxk__index_from_bits(ptx_kernel *k, ptxk__index n, uint32_t shift, uint32_t mask,
+                                         uint32_t times, uint32_t plus) {
     ptx_val x;
-    if (n.known) return ptxk__known((n.c >> shift & mask) * times + plus);
-    x = ptxk__number_value(k, n);
+    if (n.is_constant) return ptxk__constant_index((n.constant >> shift & mask) * times + plus);
+    x = ptxk__index_value(k, n);
     if (shift) x = ptx_shr(k, x, ptx_u32(shift));
     if (mask != 0xffffffffu) x = ptx_and(k, x, ptx_u32(mask));
     if (times != 1) x = ptx_mul(k, x, ptx_u32(times));
-    n = ptxk__unknown(x);
-    n.c = plus;
+    n = ptxk__variable_index(x);
+    n.constant = plus;
     return n;
 }
 
-static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number b) {
-    uint32_t c = a.c + b.c;
-    if (a.known)
-        a.v = b.v;
-    else if (!b.known)
-        a.v = ptx_add(k, a.v, b.v);
-    a.known = a.known && b.known;
-    a.c = c;
+static ptxk__index ptxk__index_add(ptx_kernel *k, ptxk__index a, ptxk__index b) {
+    uint32_t c = a.constant + b.constant;
+    if (a.is_constant)
+        a.variable = b.variable;
+    else if (!b.is_constant)
+        a.variable = ptx_add(k, a.variable, b.variable);
+    a.is_constant = a.is_constant && b.is_constant;
+    a.constant = c;
     return a;
 }
 
-/* Where a block is: byte 0 at `at` + offset, in global or shared memory. */
+/* Where a block is: byte 0 at base + offset, in global or shared memory. */
 typedef struct ptxk__source {
-    ptx_val at;
-    uint32_t offset, align;    /* align: of `at`, 1, 2 or 4 */
-    uint32_t known;            /* bit r, 0 ... 3: words[r] and pick[r] are computed */
-    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector to join the next */
+    ptx_val base;
+    uint32_t offset, align; /* align: of base, 1, 2 or 4 */
+    uint32_t joined;        /* bit r, 0 ... 3: words[r] and selector[r] are computed */
+    ptx_val words[4];       /* the aligned word that has byte base + r ... */
+    ptx_val selector[4];    /* ... and the prmt selector that joins the next word to it */
 } ptxk__source;
 
 static ptxk__source ptxk__source_at(ptx_val at, uint32_t offset, uint32_t align) {
     ptxk__source s;
     memset(&s, 0, sizeof s);
-    s.at = at;
+    s.base = at;
     s.offset = offset;
     s.align = align;
     return s;
 }
 
-static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
-    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1);
-    return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.c)));
+static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__index at) {
+    ptx_val from = at.is_constant ? s->base : ptx_ptr_add(k, s->base, at.variable, 1);
+    return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.constant)));
 }
 
 /* Reads the two bytes at `at` as u32. `at` is even (in blocks of an odd size: any). */
-static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
-    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1), low, high;
-    uint32_t o = s->offset + at.c;
+static ptx_val ptxk__read_u16(ptx_kernel *k, const ptxk__source *s, ptxk__index at) {
+    ptx_val from = at.is_constant ? s->base : ptx_ptr_add(k, s->base, at.variable, 1), low, high;
+    uint32_t o = s->offset + at.constant;
     if (s->align > 1 && o % 2 == 0) {
         low = ptx_ld(k, PTX_U16, ptxk__weight_operand(from, (int64_t)o));
         return ptx_cvt(k, PTX_U32, low);
@@ -3646,50 +3656,51 @@ static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__numbe
     return ptx_mad(k, high, ptx_u32(256), low);
 }
 
-/* Reads n words, b32, from `at` on, whose v is a multiple of 4. In shared memory it loads the aligned words
-   that hold them, and joins them. Global memory may end with the block: there it reads no byte beyond. */
-static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, uint32_t n, ptx_val *out) {
-    uint32_t o = s->offset + at.c, r = o % 4, i, j;
-    ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
+/* Reads n words, b32, from `at` on, whose variable is a multiple of 4. In shared memory it loads the aligned
+   words that hold them, and joins them. Global memory may end with the block: there it reads no byte
+   beyond. */
+static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__index at, uint32_t n, ptx_val *out) {
+    uint32_t o = s->offset + at.constant, r = o % 4, i, j;
+    ptx_val from = s->base, selector = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
     if (s->align == 4 && !r) {
-        if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+        if (!at.is_constant) from = ptx_ptr_add(k, from, at.variable, 1);
         for (i = 0; i < n; i++) out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
         return;
     }
     if (ptx_space_of(from) == PTX_GLOBAL) {
         for (i = 0; i < n; i++) {
             for (j = 0; j < 2; j++)
-                word[j] = ptxk__read_half(k, s, ptxk__number_add(k, at, ptxk__known(4 * i + 2 * j)));
+                word[j] = ptxk__read_u16(k, s, ptxk__index_add(k, at, ptxk__constant_index(4 * i + 2 * j)));
             x = ptx_mad(k, word[1], ptx_u32(65536), word[0]);
             out[i] = ptx_as(x, PTX_B32);
         }
         return;
     }
     if (s->align < 4) {
-        if (!(s->known >> r & 1)) {
-            s->known |= 1u << r;
+        if (!(s->joined >> r & 1)) {
+            s->joined |= 1u << r;
             x = ptx_as(from, PTX_U32);
             if (r) x = ptx_add(k, x, ptx_u32(r));
             s->words[r] = ptx_and(k, x, ptx_u32(~3u));
             x = ptx_and(k, x, ptx_u32(3));
             x = ptx_mad(k, x, ptx_u32(0x1111), ptx_u32(0x3210));
             s->words[r] = ptx_ptr(s->words[r], PTX_SHARED);
-            s->pick[r] = ptx_as(x, PTX_B32);
+            s->selector[r] = ptx_as(x, PTX_B32);
         }
         from = s->words[r];
-        pick = s->pick[r];
+        selector = s->selector[r];
     }
-    if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+    if (!at.is_constant) from = ptx_ptr_add(k, from, at.variable, 1);
     for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(o - r + 4 * i)));
-    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], pick);
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], selector);
 }
 
 static ptx_val ptxk__read_f16(ptx_kernel *k, const ptxk__source *s, uint32_t at) {
     ptx_val x;
     if (s->align > 1 && (s->offset + at) % 2 == 0) {
-        x = ptx_ld(k, PTX_F16, ptxk__weight_operand(s->at, (int64_t)(s->offset + at)));
+        x = ptx_ld(k, PTX_F16, ptxk__weight_operand(s->base, (int64_t)(s->offset + at)));
     } else {
-        x = ptxk__read_half(k, s, ptxk__known(at));
+        x = ptxk__read_u16(k, s, ptxk__constant_index(at));
         x = ptx_cvt(k, PTX_U16, x);
         x = ptx_as(x, PTX_F16);
     }
@@ -3702,21 +3713,22 @@ static ptx_val ptxk__shr_b32(ptx_kernel *k, ptx_val x, ptx_val by) {
 
 /* Which values of a share are read: all 8 quads (of 4 adjacent values) in order, or the two of one of four
    lanes, see ptxk__reader. */
-typedef struct ptxk__share_of {
-    ptxk__number share; /* its number in the block */
-    int whole;          /* all quads */
-    ptx_val lane;       /* else: 0 ... 3, u32 */
-} ptxk__share_of;
+typedef struct ptxk__share_part {
+    ptxk__index share; /* its number in the block */
+    int all_quads;
+    ptx_val lane; /* else: 0 ... 3, u32 */
+} ptxk__share_part;
 
 typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ... 31 */
     ptx_val factor;            /* f32: of the share; formats with halves: of the block */
     ptx_val scale[2];          /* halves: s32 within -512 ... 511, or f16 */
     ptx_val minimum_factor;    /* f32, halves with minima */
     ptx_val minimum[2];        /* ... u32 below 512: weight = factor scale value - minimum_factor minimum */
-    ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
+    ptx_val offset;            /* shares with minima: f16: weight = factor value + offset */
 } ptxk__factors;
 
-/* How a format is read. Values are bytes, signed or not; times ptxk__block.first they are the formula's. */
+/* How a format is read. Values are bytes, signed or not; times ptxk__block.first_scale they are the
+   formula's. */
 enum {
     PTXK__QUADS_16_APART,
     PTXK__QUADS_8_APART,
@@ -3733,20 +3745,20 @@ enum {
     PTXK__PART_E2M1
 };
 typedef struct ptxk__reader {
-    uint32_t quads, part, halves, has_minimum;
-    void (*values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out);
-    void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
+    uint32_t quad_order, part, halves, has_minimum;
+    void (*read_values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out);
+    void (*read_factors)(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f);
 } ptxk__reader;
 
 /* Reads the four words of 16 bytes at `at`, or only the lane's. Returns their number. */
-static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
-                              ptx_val *out) {
-    if (!p->whole) {
+static uint32_t ptxk__read_16_bytes(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptxk__index at,
+                                    ptx_val *out) {
+    if (!p->all_quads) {
         ptx_val add = ptx_mul(k, p->lane, ptx_u32(4));
-        at = ptxk__number_add(k, at, ptxk__unknown(add));
+        at = ptxk__index_add(k, at, ptxk__variable_index(add));
     }
-    ptxk__read_words(k, s, at, p->whole ? 4 : 1, out);
-    return p->whole ? 4 : 1;
+    ptxk__read_words(k, s, at, p->all_quads ? 4 : 1, out);
+    return p->all_quads ? 4 : 1;
 }
 
 /* (x << shift) & mask; a negative shift goes to the right. */
@@ -3756,68 +3768,73 @@ static ptx_val ptxk__field(ptx_kernel *k, ptx_val x, int shift, uint32_t mask) {
     return ptx_and(k, x, ptx_b32(mask));
 }
 
-/* Reads 16 bytes at `at`, times 2^up: low nibbles are values 0 ... 15, high 16 ... 31. Returns words / 2. */
-static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
-                                   int up, ptx_val *out) {
+/* Reads 16 bytes at `at`, times 2^shift: low nibbles are values 0 ... 15, high 16 ... 31. Returns
+   words / 2. */
+static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
+                                   int shift, ptx_val *out) {
     ptx_val word[4];
-    uint32_t i, n = ptxk__read_16(k, s, p, ptxk__known(at), word), mask = 0x0f0f0f0fu << up;
+    uint32_t i, n = ptxk__read_16_bytes(k, s, p, ptxk__constant_index(at), word), mask = 0x0f0f0f0fu << shift;
     for (i = 0; i < n; i++) {
-        out[i] = ptxk__field(k, word[i], up, mask);
-        out[n + i] = ptxk__field(k, word[i], up - 4, mask);
+        out[i] = ptxk__field(k, word[i], shift, mask);
+        out[n + i] = ptxk__field(k, word[i], shift - 4, mask);
     }
     return n;
 }
 
 /* Adds fifth bits: bit i of the 32 at `at` belongs to value i. They become the bits `mask` of the bytes of
-   out, inverted or not. times: the multiplier that spreads 4 bits to those places of 4 bytes. */
-static void ptxk__read_fifth(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at, uint32_t n,
-                             uint32_t times, uint32_t mask, uint32_t invert, ptx_val *out) {
+   out, inverted or not. multiplier: spreads 4 bits to those places of 4 bytes. */
+static void ptxk__add_fifth_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
+                                 uint32_t n, uint32_t multiplier, uint32_t mask, uint32_t invert,
+                                 ptx_val *out) {
     ptx_val h, x, by;
     uint32_t i;
-    ptxk__read_words(k, s, ptxk__known(at), 1, &h);
+    ptxk__read_words(k, s, ptxk__constant_index(at), 1, &h);
     for (i = 0; i < 2 * n; i++) {
         by = ptx_u32(16 / n * i);
-        if (!p->whole) by = ptx_mad(k, p->lane, ptx_u32(4), by);
+        if (!p->all_quads) by = ptx_mad(k, p->lane, ptx_u32(4), by);
         x = ptx_shr(k, ptx_as(h, PTX_U32), by);
         x = ptx_and(k, x, ptx_u32(15));
-        x = ptx_mul(k, x, ptx_u32(times)); /* bit b of 4 to byte b */
+        x = ptx_mul(k, x, ptx_u32(multiplier)); /* bit b of 4 to byte b */
         out[i] = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(mask), out[i],
                           ptx_imm(invert ? 0xae : 0xea)); /* ~x & mask | out */
     }
 }
 
-static void ptxk__q4_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__q4_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     (void)ptxk__read_nibbles(k, s, p, 4, 0, out);
 }
 
-static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     uint32_t n = ptxk__read_nibbles(k, s, p, 8, 0, out);
-    ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
+    ptxk__add_fifth_bits(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
 }
 
 /* The five bits at the top of a byte, the highest inverted, are 8 (q - 16). A lane's part: q. */
-static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->whole ? 3 : 0, out);
-    if (p->whole) ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
-    else ptxk__read_fifth(k, s, p, 2, n, 0x02040810, 0x10101010, 0, out);
+static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->all_quads ? 3 : 0, out);
+    if (p->all_quads)
+        ptxk__add_fifth_bits(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+    else
+        ptxk__add_fifth_bits(k, s, p, 2, n, 0x02040810, 0x10101010, 0, out);
 }
 
-static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
     (void)share;
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__number share,
+static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__index share,
                                          ptxk__factors *f) {
-    ptx_val x = ptxk__read_half(k, s, ptxk__known(2));
+    ptx_val x = ptxk__read_u16(k, s, ptxk__constant_index(2));
     ptxk__f16_factor(k, s, share, f);
     x = ptx_cvt(k, PTX_U16, x);
-    f->plus = ptx_as(x, PTX_F16);
+    f->offset = ptx_as(x, PTX_F16);
 }
 
 /* Looks up the low and the high nibbles of a word in a table of 16 bytes. A prmt selects one of 8 bytes by 3
    bits, so both halves of the table are looked up, and the fourth bit chooses between the results. */
-static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low, ptx_val *high) {
+static void ptxk__look_up_nibbles(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low,
+                                  ptx_val *high) {
     ptx_val at = ptx_and(k, x, ptx_b32(0x77777777)), which = ptxk__shr_b32(k, x, ptx_u32(1)), half[2], a, b;
     uint32_t i;
     which = ptx_lop3(k, which, ptx_b32(0x44444444), ptx_b32(0x32103210), ptx_imm(0xea));
@@ -3839,31 +3856,31 @@ static const uint32_t ptxk__iq4_table[2][4] = {{0xbfad9881u, 0xf6eaddcfu, 0x2619
 /* Twice e2m1: 0 1 2 3 4 6 8 12, and the same negative */
 static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
 
-static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
+static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptxk__index at,
                                const uint32_t table[4], ptx_val *out) {
     ptx_val word[4];
-    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
-    for (i = 0; i < n; i++) ptxk__look_up(k, table, word[i], &out[i], &out[n + i]);
+    uint32_t i, n = ptxk__read_16_bytes(k, s, p, at, word);
+    for (i = 0; i < n; i++) ptxk__look_up_nibbles(k, table, word[i], &out[i], &out[n + i]);
 }
 
-static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table[!p->whole], out);
+static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__constant_index(2), ptxk__iq4_table[!p->all_quads], out);
 }
 
-static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8),
-                       ptxk__iq4_table[!p->whole], out);
+static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 16, 8),
+                       ptxk__iq4_table[!p->all_quads], out);
 }
 
 /* Scales are 6 bits - 32: the lower four are nibbles from byte 4 on, the upper two are at byte 2. */
-static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
-    ptx_val low = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 4)), high;
-    high = ptxk__read_half(k, s, ptxk__known(2));
-    low = ptx_shr(k, low, ptxk__number_value(k, by));
+static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__index by = ptxk__index_from_bits(k, share, 0, 1, 4, 0);
+    ptx_val low = ptxk__read_byte(k, s, ptxk__index_from_bits(k, share, 1, 3, 1, 4)), high;
+    high = ptxk__read_u16(k, s, ptxk__constant_index(2));
+    low = ptx_shr(k, low, ptxk__index_value(k, by));
     low = ptx_and(k, low, ptx_u32(15));
-    by = ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0);
-    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    by = ptxk__index_from_bits(k, share, 0, 0xffffffffu, 2, 0);
+    high = ptx_shr(k, high, ptxk__index_value(k, by));
     high = ptx_and(k, high, ptx_u32(3));
     low = ptx_mad(k, high, ptx_u32(16), low);
     low = ptx_sub(k, ptx_as(low, PTX_S32), ptx_s32(32));
@@ -3872,14 +3889,16 @@ static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sh
     f->factor = ptx_op2(k, PTX_MUL, PTX_RN, f->factor, low);
 }
 
-static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    if (p->whole) ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
-    else (void)ptxk__read_16(k, s, p, ptxk__known(1), out);
+static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    if (p->all_quads)
+        ptxk__table_values(k, s, p, ptxk__constant_index(1), ptxk__e2m1_table, out);
+    else
+        (void)ptxk__read_16_bytes(k, s, p, ptxk__constant_index(1), out);
 }
 
 /* 2^(e - 128), half of e8m0's 2^(e - 127), as the values are twice e2m1's. */
-static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), subnormal, p;
+static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val e = ptxk__read_byte(k, s, ptxk__constant_index(0)), subnormal, p;
     (void)share;
     subnormal = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
     p = ptx_setp(k, PTX_LT, e, ptx_u32(2));
@@ -3890,23 +3909,23 @@ static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number shar
 }
 
 /* 64 values, 16 in 8 bytes: low nibbles are the first 8 of 16. */
-static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__number at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 4);
+static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__index at = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 16, 4);
     ptx_val word[4];
-    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
-    if (!p->whole) out[0] = word[0];
-    for (i = 0; i < n && p->whole; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
+    uint32_t i, n = ptxk__read_16_bytes(k, s, p, at, word);
+    if (!p->all_quads) out[0] = word[0];
+    for (i = 0; i < n && p->all_quads; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
         uint32_t first = i / 2 * 4 + i % 2;
-        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[first + 2]);
+        ptxk__look_up_nibbles(k, ptxk__e2m1_table, word[i], &out[first], &out[first + 2]);
     }
 }
 
 /* Scales are e4m3 without a sign. Their bits, shifted, are an f16 of 2^-8 times them. 127 is 0, not NaN. */
-static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
     ptx_val x, p;
     uint32_t i;
     for (i = 0; i < 2; i++) {
-        x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, i));
+        x = ptxk__read_byte(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 2, i));
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(127));
         x = ptx_and(k, x, ptx_u32(127));
         x = ptx_selp(k, ptx_u32(0), x, p);
@@ -3919,15 +3938,15 @@ static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
 
 /* Q2_K, Q3_K, TQ2_0: reads the bytes that have two bits of each value of a share, bits 2 (share % 4) and up.
    Shares 0 ... 3 have the 32 bytes at `at`, 4 ... 7 the next 32. Returns the number of words. */
-static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
-                                         ptx_val *out) {
-    ptxk__number from = ptxk__number_of(k, p->share, 2, 1, 32, at);
-    uint32_t n = ptxk__read_16(k, s, p, from, out);
-    return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
+static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p,
+                                         uint32_t at, ptx_val *out) {
+    ptxk__index from = ptxk__index_from_bits(k, p->share, 2, 1, 32, at);
+    uint32_t n = ptxk__read_16_bytes(k, s, p, from, out);
+    return ptxk__read_16_bytes(k, s, p, ptxk__index_add(k, from, ptxk__constant_index(16)), out + n) + n;
 }
 
-static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
+static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val pair = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 2, 0)), x;
     uint32_t i;
     for (i = 0; i < 2; i++) {
         x = i ? ptx_shr(k, pair, ptx_u32(8)) : pair;
@@ -3940,31 +3959,32 @@ static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
 }
 
 /* Three bits at the top of a byte, the highest (stored as 0 where 4 is subtracted) inverted, are 32 q. */
-static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     ptx_val high[8], x;
     uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 32, out);
-    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 0u - 2, 37), up; /* 5 - 2 (share % 4), modulo 32 */
-    if (by.known) by.c &= 31;
-    (void)ptxk__read_16(k, s, p, ptxk__known(0), high);
-    (void)ptxk__read_16(k, s, p, ptxk__known(16), high + n / 2);
-    up = ptxk__number_of(k, p->share, 0, 7, 0u - 1, 7);
+    ptxk__index by = ptxk__index_from_bits(k, p->share, 0, 3, 0u - 2, 37); /* 5 - 2 (share % 4), modulo 32 */
+    ptxk__index up;
+    if (by.is_constant) by.constant &= 31;
+    (void)ptxk__read_16_bytes(k, s, p, ptxk__constant_index(0), high);
+    (void)ptxk__read_16_bytes(k, s, p, ptxk__constant_index(16), high + n / 2);
+    up = ptxk__index_from_bits(k, p->share, 0, 7, 0u - 1, 7);
     for (i = 0; i < n; i++) {
-        out[i] = ptx_shf_l(k, out[i], out[i], ptxk__number_value(k, by)); /* rotates */
+        out[i] = ptx_shf_l(k, out[i], out[i], ptxk__index_value(k, by)); /* rotates */
         out[i] = ptx_and(k, out[i], ptx_b32(0x60606060));
-        x = ptx_shf_l(k, high[i], high[i], ptxk__number_value(k, up));
+        x = ptx_shf_l(k, high[i], high[i], ptxk__index_value(k, up));
         out[i] = ptx_lop3(k, x, ptx_b32(0x80808080u), out[i], ptx_imm(0xae)); /* ~x & mask | out */
     }
 }
 
-static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val low = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 3, 2, 96)), high, x;
-    ptxk__number by = ptxk__number_of(k, share, 2, 1, 4, 0);
+static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val low = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 0, 3, 2, 96)), high, x;
+    ptxk__index by = ptxk__index_from_bits(k, share, 2, 1, 4, 0);
     uint32_t i;
-    high = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 1, 2, 104));
-    low = ptx_shr(k, low, ptxk__number_value(k, by));
+    high = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 0, 1, 2, 104));
+    low = ptx_shr(k, low, ptxk__index_value(k, by));
     low = ptx_and(k, low, ptx_u32(0x0f0f));
-    by = ptxk__number_of(k, share, 1, 3, 2, 0);
-    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    by = ptxk__index_from_bits(k, share, 1, 3, 2, 0);
+    high = ptx_shr(k, high, ptxk__index_value(k, by));
     high = ptx_and(k, high, ptx_u32(0x0303));
     low = ptx_mad(k, high, ptx_u32(16), low);
     for (i = 0; i < 2; i++) {
@@ -4108,37 +4128,42 @@ static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
 /* Where a block has, for 8 values, the index in the table (IQ3: two, of 4 values each) and the signs. */
 typedef struct ptxk__grid_format {
     const ptxk__grid *grid;
-    uint32_t at, bytes, per;  /* indexes: offset; bytes of one, of those of a share */
-    uint32_t high, high_bits; /* offset of upper bits, a byte for each share; bits of one index; 0: none */
-    uint32_t signs;           /* offset of signs, a byte for 8 values; 0: 7 bits, in a word or in the index */
-    uint32_t word, step;      /* offset of that word, which each share has; bytes from one to the next */
+    uint32_t index_at, index_bytes, share_bytes; /* indexes: offset; bytes of one, of those of a share */
+    uint32_t high_at, high_bits; /* offset of upper bits, a byte for each share; bits of one index; 0: none */
+    uint32_t signs_at; /* offset of signs, a byte for 8 values; 0: 7 bits, in a word or in the index */
+    uint32_t sign_word_at, sign_word_stride; /* offset of that word, one for each share; bytes to the next */
 } ptxk__grid_format;
 
-static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p,
+static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p,
                               const ptxk__grid_format *f, ptx_val *out) {
     ptx_val table = ptxk__grid_address(k, f->grid), index[2], signs, x, high = ptx_u32(0), from;
-    uint32_t i, j, each = f->grid->digits == 4 ? 2 : 1;
-    for (i = 0; i < (p->whole ? 4 : 1); i++) {
-        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), at, by;
-        at = ptxk__number_of(k, p->share, 0, 0xffffffffu, f->per, f->at);
-        at = ptxk__number_add(k, at, ptxk__number_of(k, g, 0, 0xffffffffu, each * f->bytes, 0));
-        if (f->high) high = ptxk__read_byte(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, 1, f->high));
-        for (j = 0; j < each; j++) {
-            ptxk__number here = ptxk__number_add(k, at, ptxk__known(j));
-            index[j] = f->bytes == 2 ? ptxk__read_half(k, s, here) : ptxk__read_byte(k, s, here);
-            if (!f->high) continue;
-            by = ptxk__number_of(k, g, 0, 0xffffffffu, each * f->high_bits, j);
-            x = ptx_shr(k, high, ptxk__number_value(k, by));
+    uint32_t i, j, index_count = f->grid->digits == 4 ? 2 : 1;
+    for (i = 0; i < (p->all_quads ? 4 : 1); i++) {
+        ptxk__index g = p->all_quads ? ptxk__constant_index(i) : ptxk__variable_index(p->lane), at, by;
+        at = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, f->share_bytes, f->index_at);
+        at = ptxk__index_add(k, at,
+                             ptxk__index_from_bits(k, g, 0, 0xffffffffu, index_count * f->index_bytes, 0));
+        if (f->high_at)
+            high = ptxk__read_byte(k, s, ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 1, f->high_at));
+        for (j = 0; j < index_count; j++) {
+            ptxk__index here = ptxk__index_add(k, at, ptxk__constant_index(j));
+            index[j] = f->index_bytes == 2 ? ptxk__read_u16(k, s, here) : ptxk__read_byte(k, s, here);
+            if (!f->high_at) continue;
+            by = ptxk__index_from_bits(k, g, 0, 0xffffffffu, index_count * f->high_bits, j);
+            x = ptx_shr(k, high, ptxk__index_value(k, by));
             x = ptx_and(k, x, ptx_u32((1u << f->high_bits) - 1));
             index[j] = ptx_mad(k, x, ptx_u32(256), index[j]);
         }
-        if (f->signs) {
-            at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, f->signs);
-            signs = ptxk__read_byte(k, s, ptxk__number_add(k, at, g));
-        } else if (f->word) {
-            ptxk__read_words(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, f->step, f->word), 1, &x);
-            by = ptxk__number_of(k, g, 0, 0xffffffffu, 7, 0);
-            x = ptx_shr(k, ptx_as(x, PTX_U32), ptxk__number_value(k, by));
+        if (f->signs_at) {
+            at = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 4, f->signs_at);
+            signs = ptxk__read_byte(k, s, ptxk__index_add(k, at, g));
+        } else if (f->sign_word_at) {
+            ptxk__read_words(
+                k, s,
+                ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, f->sign_word_stride, f->sign_word_at), 1,
+                &x);
+            by = ptxk__index_from_bits(k, g, 0, 0xffffffffu, 7, 0);
+            x = ptx_shr(k, ptx_as(x, PTX_U32), ptxk__index_value(k, by));
             x = ptx_and(k, x, ptx_u32(127));
             signs = ptxk__even_signs(k, x);
         } else {
@@ -4146,7 +4171,7 @@ static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
             signs = ptxk__even_signs(k, x);
             index[0] = ptx_and(k, index[0], ptx_u32(511));
         }
-        if (each == 2) {
+        if (index_count == 2) {
             for (j = 0; j < 2; j++) {
                 from = ptx_ptr_add(k, table, index[j], 4);
                 out[2 * i + j] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, 0));
@@ -4155,13 +4180,14 @@ static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
             from = ptx_ptr_add(k, table, index[0], 8);
             ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(from, 0), out + 2 * i);
         }
-        if (p->whole) ptxk__apply_signs(k, signs, out + 2 * i);
+        if (p->all_quads)
+            ptxk__apply_signs(k, signs, out + 2 * i);
         else out[2] = signs;
     }
 }
 
 /* Scales are 2 q + 1, q the upper four bits of a share's word ... */
-static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__index at, ptxk__factors *f) {
     ptx_val x;
     ptxk__read_words(k, s, at, 1, &x);
     x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(28));
@@ -4171,7 +4197,7 @@ static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__number at,
 }
 
 /* ... or the nibbles of a byte, of its halves. */
-static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__index at, ptxk__factors *f) {
     ptx_val x = ptxk__read_byte(k, s, at), q;
     q = ptx_and(k, x, ptx_u32(15));
     q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
@@ -4182,51 +4208,51 @@ static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__number at
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-static void ptxk__iq2_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq2_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq2_xxs_grid, 2, 1, 8, 0, 0, 0, 6, 8};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq2_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 8, 6), f);
+static void ptxk__iq2_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__scale_of_word(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 8, 6), f);
 }
 
-static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq2_xs_grid, 2, 2, 8, 0, 0, 0, 0, 0};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq2_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 66), f);
+static void ptxk__iq2_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__scales_of_byte(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 1, 66), f);
 }
 
-static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq2_s_grid, 2, 1, 4, 66, 2, 34, 0, 0};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq2_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 74), f);
+static void ptxk__iq2_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__scales_of_byte(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 1, 74), f);
 }
 
-static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq3_xxs_grid, 2, 1, 8, 0, 0, 0, 66, 4};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq3_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 4, 66), f);
+static void ptxk__iq3_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__scale_of_word(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 4, 66), f);
 }
 
-static void ptxk__iq3_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq3_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq3_s_grid, 2, 1, 8, 66, 1, 74, 0, 0};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
-    ptx_val x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 106));
-    x = ptx_shr(k, x, ptxk__number_value(k, by));
+static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__index by = ptxk__index_from_bits(k, share, 0, 1, 4, 0);
+    ptx_val x = ptxk__read_byte(k, s, ptxk__index_from_bits(k, share, 1, 3, 1, 106));
+    x = ptx_shr(k, x, ptxk__index_value(k, by));
     x = ptx_and(k, x, ptx_u32(15));
     x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
     f->scale[0] = f->scale[1] = ptx_as(x, PTX_S32);
@@ -4236,27 +4262,27 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
 /* IQ1: an index for 8 values. Its lower 8 bits are at `at`. Its upper 3 bits are from `at` + 32 on: four
    times 3 bits of two bytes for a share, and bit 15; in IQ1_M (nibbles) a nibble for each index, and its bit
    3. Where that bit is 1 the values are 8 g - 1, else 8 g + 1, with g of the table. */
-static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
                              int nibbles, ptx_val *out) {
     ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
     uint32_t i, j;
-    for (i = 0; i < (p->whole ? 4 : 1); i++) {
-        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), here, by;
-        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, at);
-        index = ptxk__read_byte(k, s, ptxk__number_add(k, here, g));
-        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 2, at + 32);
+    for (i = 0; i < (p->all_quads ? 4 : 1); i++) {
+        ptxk__index g = p->all_quads ? ptxk__constant_index(i) : ptxk__variable_index(p->lane), here, by;
+        here = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 4, at);
+        index = ptxk__read_byte(k, s, ptxk__index_add(k, here, g));
+        here = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 2, at + 32);
         if (nibbles) {
-            high = ptxk__read_byte(k, s, ptxk__number_add(k, here, ptxk__number_of(k, g, 1, 1, 1, 0)));
-            by = ptxk__number_of(k, g, 0, 1, 4, 0);
+            high = ptxk__read_byte(k, s, ptxk__index_add(k, here, ptxk__index_from_bits(k, g, 1, 1, 1, 0)));
+            by = ptxk__index_from_bits(k, g, 0, 1, 4, 0);
         } else {
-            high = ptxk__read_half(k, s, here);
-            by = ptxk__number_of(k, g, 0, 3, 3, 0);
+            high = ptxk__read_u16(k, s, here);
+            by = ptxk__index_from_bits(k, g, 0, 3, 3, 0);
         }
-        less = ptx_shr(k, high, nibbles ? ptxk__number_value(k, ptxk__number_of(k, g, 0, 1, 4, 3))
-                                        : ptx_u32(15));
+        less = ptx_shr(k, high,
+                       nibbles ? ptxk__index_value(k, ptxk__index_from_bits(k, g, 0, 1, 4, 3)) : ptx_u32(15));
         less = ptx_and(k, less, ptx_u32(1));
         less = ptx_mad(k, less, ptx_u32(0x02020202), ptx_u32(0x07070707));
-        high = ptx_shr(k, high, ptxk__number_value(k, by));
+        high = ptx_shr(k, high, ptxk__index_value(k, by));
         high = ptx_and(k, high, ptx_u32(7));
         index = ptx_mad(k, high, ptx_u32(256), index);
         x = ptx_ptr_add(k, table, index, 8);
@@ -4268,36 +4294,36 @@ static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_o
     }
 }
 
-static void ptxk__iq1_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq1_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     ptxk__iq1_values(k, s, p, 2, 0, out);
 }
 
-static void ptxk__iq1_m_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq1_m_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     ptxk__iq1_values(k, s, p, 0, 1, out);
 }
 
 /* 2 q + 1 of the three bits q at `by`. */
-static ptx_val ptxk__iq1_scale(ptx_kernel *k, ptx_val x, ptxk__number by) {
-    x = ptx_shr(k, x, ptxk__number_value(k, by));
+static ptx_val ptxk__iq1_scale(ptx_kernel *k, ptx_val x, ptxk__index by) {
+    x = ptx_shr(k, x, ptxk__index_value(k, by));
     x = ptx_and(k, x, ptx_u32(7));
     x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
     return ptx_as(x, PTX_S32);
 }
 
-static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 34));
-    f->scale[0] = f->scale[1] = ptxk__iq1_scale(k, x, ptxk__known(12));
+static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 2, 34));
+    f->scale[0] = f->scale[1] = ptxk__iq1_scale(k, x, ptxk__constant_index(12));
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
 /* Four 16-bit numbers at byte 48: each has four scales of 3 bits and 4 bits of the factor, lowest first. */
-static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
+static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 1, 3, 2, 48)), d = x;
     uint32_t i;
     for (i = 0; i < 2; i++)
-        f->scale[i] = ptxk__iq1_scale(k, x, ptxk__number_of(k, share, 0, 1, 6, 3 * i));
+        f->scale[i] = ptxk__iq1_scale(k, x, ptxk__index_from_bits(k, share, 0, 1, 6, 3 * i));
     for (i = 0; i < 4; i++) {
-        x = ptxk__read_byte(k, s, ptxk__known(49 + 2 * i));
+        x = ptxk__read_byte(k, s, ptxk__constant_index(49 + 2 * i));
         x = ptx_shr(k, x, ptx_u32(4));
         d = i ? ptx_mad(k, x, ptx_u32(1u << 4 * i), d) : x;
     }
@@ -4306,7 +4332,7 @@ static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
 }
 
 /* q - 1, as signed bytes, of bytes q up to 3. */
-static void ptxk__less_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
+static void ptxk__subtract_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
     uint32_t i;
     for (i = 0; i < n; i++) {
         ptx_val x = ptx_or(k, out[i], ptx_b32(0x80808080u));
@@ -4315,33 +4341,33 @@ static void ptxk__less_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
     }
 }
 
-static void ptxk__two_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
-                           ptx_val *out) {
+static void ptxk__read_two_bit_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
+                                      ptx_val *out) {
     uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, at, out);
-    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    ptxk__index by = ptxk__index_from_bits(k, p->share, 0, 3, 2, 0);
     for (i = 0; i < n; i++) {
-        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__index_value(k, by));
         out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
     }
 }
 
-static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__two_bits(k, s, p, 16, out);
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__read_two_bit_values(k, s, p, 16, out);
 }
 
 /* A lane's part: q. */
-static void ptxk__tq2_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__two_bits(k, s, p, 0, out);
-    if (p->whole) ptxk__less_1(k, 8, out);
+static void ptxk__tq2_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__read_two_bit_values(k, s, p, 0, out);
+    if (p->all_quads) ptxk__subtract_1(k, 8, out);
 }
 
-static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
     (void)share;
     f->factor = ptxk__read_f16(k, s, 64);
 }
 
 /* Digit n, from 0, in base 3 of the fraction b / 256, for each of the 4 bytes b of x. times: 3^n. */
-static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
+static ptx_val ptxk__base_3_digits(ptx_kernel *k, ptx_val x, ptx_val times) {
     ptx_val half[2];
     uint32_t i;
     for (i = 0; i < 2; i++) {
@@ -4358,53 +4384,54 @@ static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
 }
 
 /* 3^n, n up to 4. */
-static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
+static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__index n) {
     static const uint32_t power[5] = {1, 3, 9, 27, 81};
     ptx_val x;
-    if (n.known) return ptx_u32(power[n.c % 5]);
-    x = ptxk__number_value(k, n);
+    if (n.is_constant) return ptx_u32(power[n.constant % 5]);
+    x = ptxk__index_value(k, n);
     x = ptx_prmt(k, ptx_b32(0x1b090301), ptx_b32(81), ptx_as(x, PTX_B32));
     return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
 }
 
 /* The five digits of each of 32 bytes at 0 are values of shares 0 ... 4, those of 16 bytes at 32 of the next
    five halves of shares; the last half has four digits of each of 4 bytes at 48. A lane's part: q. */
-static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    const int known = p->share.known;
-    const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
+static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    const int is_constant = p->share.is_constant;
+    const uint32_t share = p->share.constant, count = p->all_quads ? 4 : 1;
     ptx_val late = {0}, last = {0}, x, times[2], end[1], own;
-    ptxk__number n = ptxk__known(share < 5 ? share : 2 * share - 10), at;
+    ptxk__index n = ptxk__constant_index(share < 5 ? share : 2 * share - 10), at;
     uint32_t i;
-    if (!known) {
-        own = ptxk__number_value(k, p->share);
+    if (!is_constant) {
+        own = ptxk__index_value(k, p->share);
         late = ptx_setp(k, PTX_GE, own, ptx_u32(5));
         last = ptx_setp(k, PTX_EQ, own, ptx_u32(7));
         x = ptx_shl(k, own, ptx_u32(1));
         x = ptx_sub(k, x, ptx_u32(10));
-        n = ptxk__unknown(ptx_selp(k, x, own, late));
+        n = ptxk__variable_index(ptx_selp(k, x, own, late));
     }
     times[0] = times[1] = ptxk__power_of_3(k, n);
-    if (!known || share >= 5) times[1] = ptx_mul(k, times[0], ptx_u32(3));
-    if (!known) times[1] = ptx_selp(k, times[1], times[0], late);
-    ptxk__read_words(k, s, ptxk__known(48), 1, end);
+    if (!is_constant || share >= 5) times[1] = ptx_mul(k, times[0], ptx_u32(3));
+    if (!is_constant) times[1] = ptx_selp(k, times[1], times[0], late);
+    ptxk__read_words(k, s, ptxk__constant_index(48), 1, end);
     for (i = 0; i < 2; i++) {
-        at = known ? ptxk__known(share < 5 ? 16 * i : 32)
-                   : ptxk__unknown(ptx_selp(k, ptx_u32(32), ptx_u32(16 * i), late));
-        (void)ptxk__read_16(k, s, p, at, out + i * count);
+        at = is_constant ? ptxk__constant_index(share < 5 ? 16 * i : 32)
+                         : ptxk__variable_index(ptx_selp(k, ptx_u32(32), ptx_u32(16 * i), late));
+        (void)ptxk__read_16_bytes(k, s, p, at, out + i * count);
     }
     for (i = 0; i < 2 * count; i++) {
         x = times[i / count];
-        if (i >= count && (!known || share == 7)) {
-            own = ptxk__power_of_3(k, p->whole ? ptxk__known(i - count) : ptxk__unknown(p->lane));
-            x = known ? own : ptx_selp(k, own, x, last);
-            out[i] = known ? end[0] : ptx_selp(k, end[0], out[i], last);
+        if (i >= count && (!is_constant || share == 7)) {
+            own = ptxk__power_of_3(k, p->all_quads ? ptxk__constant_index(i - count)
+                                                   : ptxk__variable_index(p->lane));
+            x = is_constant ? own : ptx_selp(k, own, x, last);
+            out[i] = is_constant ? end[0] : ptx_selp(k, end[0], out[i], last);
         }
-        out[i] = ptxk__digits(k, out[i], x);
+        out[i] = ptxk__base_3_digits(k, out[i], x);
     }
-    if (p->whole) ptxk__less_1(k, 8, out);
+    if (p->all_quads) ptxk__subtract_1(k, 8, out);
 }
 
-static void ptxk__tq1_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+static void ptxk__tq1_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
     (void)share;
     f->factor = ptxk__read_f16(k, s, 52);
 }
@@ -4442,45 +4469,47 @@ static const ptxk__reader
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
-/* A format with a reader. The reader's values times `first` are those of the format's formula. */
-#define PTXK__READ(name, id, values, bytes, is_signed, first, reader)                                        \
-    {name,  id, values, bytes, 0,    PTXK__SHARES, PTXK__BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, first,   \
-     first, 0,  0,      NULL,  NULL, &reader}
+/* A format with a reader. The reader's values times `scale` are those of the format's formula. */
+#define PTXK__READER_ROW(name, id, values, bytes, is_signed, scale, reader)                                  \
+    {name, id, values, bytes, 0, PTXK__FORMAT_READER, PTXK__ORDER_BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, \
+     scale, scale, 0, 0, NULL, NULL, &reader}
 
 static const ptxk__block ptxk__blocks[] = {
-    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 4, 1, 0.0625f, 0, 1,
-     ptxk__q4_k_lane, ptxk__q4_k_read, NULL},
-    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read, NULL},
-    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read, NULL},
-    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read,
-     NULL},
-    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
-     NULL, ptxk__q8_0_read, NULL},
-    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 4, 0.0625f, 1, 8,
-     0, NULL, ptxk__q4_0_read, NULL},
-    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
-     ptxk__q5_k_lane, ptxk__q5_k_read, NULL},
-    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__QUARTERS, 1, 2048, 0, 0, 0, 4, 1, 1, 0, 0,
-     ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
-    PTXK__READ("q4_1", PTXK_Q4_1, 32, 20, 0, 1, ptxk__q4_1_reader),
-    PTXK__READ("q5_0", PTXK_Q5_0, 32, 22, 1, 0.125f, ptxk__q5_0_reader),
-    PTXK__READ("q5_1", PTXK_Q5_1, 32, 24, 0, 1, ptxk__q5_1_reader),
-    PTXK__READ("q2_k", PTXK_Q2_K, 256, 84, 0, 1, ptxk__q2_k_reader),
-    PTXK__READ("q3_k", PTXK_Q3_K, 256, 110, 1, 0.03125f, ptxk__q3_k_reader),
-    PTXK__READ("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
-    PTXK__READ("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
-    PTXK__READ("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
-    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader),
-    PTXK__READ("iq2_xxs", PTXK_IQ2_XXS, 256, 66, 1, 0.125f, ptxk__iq2_xxs_reader),
-    PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
-    PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
-    PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
-    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader),
-    PTXK__READ("iq1_s", PTXK_IQ1_S, 256, 50, 1, 0.125f, ptxk__iq1_s_reader),
-    PTXK__READ("iq1_m", PTXK_IQ1_M, 256, 56, 1, 0.125f, ptxk__iq1_m_reader),
-    PTXK__READ("tq1_0", PTXK_TQ1_0, 256, 54, 1, 1, ptxk__tq1_0_reader),
-    PTXK__READ("tq2_0", PTXK_TQ2_0, 256, 66, 1, 1, ptxk__tq2_0_reader)};
-#undef PTXK__READ
+    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__FORMAT_SCALED, PTXK__ORDER_PAIRS_APART, 0, 1024, 4, 0, 0, 4,
+     1, 0.0625f, 0, 1, ptxk__q4_k_lane, ptxk__q4_k_read, NULL},
+    {"f32", PTXK_F32, 1, 4, 1, PTXK__FORMAT_PLAIN, 0, 0, 256, 1, 0, 0, 2,
+     1, 1, 0, 0, NULL, ptxk__f32_read, NULL},
+    {"f16", PTXK_F16, 1, 2, 1, PTXK__FORMAT_PLAIN, 0, 0, 256, 1, 0, 0, 4,
+     1, 1, 0, 0, NULL, ptxk__f16_read, NULL},
+    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__FORMAT_PLAIN, 0, 0, 256, 1, 0, 0, 4,
+     1, 1, 0, 0, NULL, ptxk__bf16_read, NULL},
+    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__FORMAT_UNSCALED, PTXK__ORDER_BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2,
+     1, 1, 0, 0, NULL, ptxk__q8_0_read, NULL},
+    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__FORMAT_UNSCALED, PTXK__ORDER_BLOCKS_OF_32, 0, 2048, 1, 256, 160, 4,
+     0.0625f, 1, 8, 0, NULL, ptxk__q4_0_read, NULL},
+    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__FORMAT_SCALED, PTXK__ORDER_PAIRS_APART, 0, 1024, 4, 0, 0, 2,
+     1, 0.5f, 0, 1, ptxk__q5_k_lane, ptxk__q5_k_read, NULL},
+    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__FORMAT_SCALED, PTXK__ORDER_QUARTERS, 1, 2048, 0, 0, 0, 4,
+     1, 1, 0, 0, ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
+    PTXK__READER_ROW("q4_1", PTXK_Q4_1, 32, 20, 0, 1, ptxk__q4_1_reader),
+    PTXK__READER_ROW("q5_0", PTXK_Q5_0, 32, 22, 1, 0.125f, ptxk__q5_0_reader),
+    PTXK__READER_ROW("q5_1", PTXK_Q5_1, 32, 24, 0, 1, ptxk__q5_1_reader),
+    PTXK__READER_ROW("q2_k", PTXK_Q2_K, 256, 84, 0, 1, ptxk__q2_k_reader),
+    PTXK__READER_ROW("q3_k", PTXK_Q3_K, 256, 110, 1, 0.03125f, ptxk__q3_k_reader),
+    PTXK__READER_ROW("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
+    PTXK__READER_ROW("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
+    PTXK__READER_ROW("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
+    PTXK__READER_ROW("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader),
+    PTXK__READER_ROW("iq2_xxs", PTXK_IQ2_XXS, 256, 66, 1, 0.125f, ptxk__iq2_xxs_reader),
+    PTXK__READER_ROW("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
+    PTXK__READER_ROW("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
+    PTXK__READER_ROW("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
+    PTXK__READER_ROW("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader),
+    PTXK__READER_ROW("iq1_s", PTXK_IQ1_S, 256, 50, 1, 0.125f, ptxk__iq1_s_reader),
+    PTXK__READER_ROW("iq1_m", PTXK_IQ1_M, 256, 56, 1, 0.125f, ptxk__iq1_m_reader),
+    PTXK__READER_ROW("tq1_0", PTXK_TQ1_0, 256, 54, 1, 1, ptxk__tq1_0_reader),
+    PTXK__READER_ROW("tq2_0", PTXK_TQ2_0, 256, 66, 1, 1, ptxk__tq2_0_reader)};
+#undef PTXK__READER_ROW
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
     size_t i;
@@ -4495,7 +4524,7 @@ static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b-
 /* The unit of k: such a block, or 8 plain numbers (16 if they are bytes). */
 
 PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
-    return b->kind != PTXK__NUMBERS ? ptxk__block_whole(b) : b->bytes == 1 ? 16 : 8;
+    return b->kind != PTXK__FORMAT_PLAIN ? ptxk__block_whole(b) : b->bytes == 1 ? 16 : 8;
 }
 
 /* The bytes, 1, 2 or 4, that all blocks of aligned rows are aligned to. */
@@ -4507,27 +4536,27 @@ static uint32_t ptxk__block_align(const ptxk__block *b) {
 PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place,
                                    ptxk__share *o) {
     ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
-    ptxk__share_of p;
+    ptxk__share_part p;
     ptxk__factors f;
     ptx_val out[8], x;
     uint32_t h, halves = b->reader->halves;
     memset(&p, 0, sizeof p);
     memset(&f, 0, sizeof f);
-    p.share = b->values > 32 ? ptxk__number_of(k, ptxk__unknown(i), 0, b->values / 32 - 1, 1, 0)
-                             : ptxk__known(0);
-    p.whole = 1;
-    b->reader->values(k, &s, &p, out);
+    p.share = b->values > 32 ? ptxk__index_from_bits(k, ptxk__variable_index(i), 0, b->values / 32 - 1, 1, 0)
+                             : ptxk__constant_index(0);
+    p.all_quads = 1;
+    b->reader->read_values(k, &s, &p, out);
     memcpy(o->half, out, sizeof out);
-    b->reader->factors(k, &s, p.share, &f);
+    b->reader->read_factors(k, &s, p.share, &f);
     for (h = 0; h < 1 + halves; h++) {
-        o->times[h] = f.factor;
+        o->half_scale[h] = f.factor;
         if (halves) {
             x = ptx_cvt(k, PTX_F32, f.scale[h]);
-            o->times[h] = ptx_op2(k, PTX_MUL, PTX_RN, f.factor, x);
+            o->half_scale[h] = ptx_op2(k, PTX_MUL, PTX_RN, f.factor, x);
         }
         if (b->reader->has_minimum) {
-            x = ptx_cvt(k, PTX_F32, halves ? f.minimum[h] : f.plus);
-            o->minus[h] = halves ? ptx_op2(k, PTX_MUL, PTX_RN, f.minimum_factor, x) : ptx_neg(k, x);
+            x = ptx_cvt(k, PTX_F32, halves ? f.minimum[h] : f.offset);
+            o->half_minimum[h] = halves ? ptx_op2(k, PTX_MUL, PTX_RN, f.minimum_factor, x) : ptx_neg(k, x);
         }
     }
 }
@@ -4582,26 +4611,26 @@ static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t 
     memset(f, 0, sizeof *f);
     f->block = block;
     f->columns = columns;
-    f->planes = block->kind == PTXK__NUMBERS ? 0 : planes;
+    f->planes = block->kind == PTXK__FORMAT_PLAIN ? 0 : planes;
     f->record = ptxk__x_record(f->planes);
     f->values = ptxk__x_values(f->planes);
     if (columns > 2 && unit > 1024) unit = 1024;
     f->unit = block->unit < unit ? block->unit : unit;
     f->unit_bytes = f->unit / block->values * block->bytes;
-    f->groups = block->order == PTXK__QUARTERS && columns <= 2 ? 4 : 2;
+    f->groups = block->order == PTXK__ORDER_QUARTERS && columns <= 2 ? 4 : 2;
     f->abreast = f->groups == 4 && f->unit == 1024 ? 2 : 1;
     f->times = f->groups == 2 && f->unit > 1024 ? 2 : 1;
-    f->runs = f->times == 1 && block->run ? f->unit / block->run : 1;
+    f->runs = f->times == 1 && block->run_values ? f->unit / block->run_values : 1;
     f->run_bytes = f->unit_bytes / f->runs;
     f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
     f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a sector */
-    f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
+    f->sized = !block->aligned || block->kind == PTXK__FORMAT_PLAIN;
     f->run_area = block->aligned ? f->unit_bytes
                   : f->runs > 1  ? block->run_area
                                  : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
     f->area = f->runs * f->run_area;
-    f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
-    if (columns > 4 && block->order == PTXK__QUARTERS) f->rows = 1;
+    f->rows = columns == 1 ? block->rows_max : 2; /* x of many columns needs the registers */
+    if (columns > 4 && block->order == PTXK__ORDER_QUARTERS) f->rows = 1;
     if (most && f->rows > most) f->rows = most;
     if (f->rows < f->abreast) f->rows = f->abreast;
     while (f->rows > f->abreast && 2 * f->rows * f->area > room) f->rows /= 2;
@@ -4826,29 +4855,29 @@ typedef struct ptxk__copy_start {
      blocks of 32    32 i, and 16 further on */
 static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__lane *lane = &s->lane;
-    ptx_val at = lane->at, high, b, j1, other, block, group = s->group;
+    ptx_val at = lane->index, high, b, j1, other, block, group = s->group;
     uint32_t t;
-    if (f->block->kind == PTXK__NUMBERS) {
+    if (f->block->kind == PTXK__FORMAT_PLAIN) {
         other = ptx_shr(k, at, ptx_u32(f->block->bytes == 4 ? 3 : 2));
         other = ptx_and(k, other, ptx_u32(1));
         b = f->block->bytes == 4 ? at : ptx_shl(k, at, ptx_u32(1));
         b = ptx_xor(k, b, other);
-        lane->x[0] = ptx_shl(k, b, ptx_u32(4));
-        lane->x[1] =
-            f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512)) : ptx_xor(k, lane->x[0], ptx_u32(16));
+        lane->x_offset[0] = ptx_shl(k, b, ptx_u32(4));
+        lane->x_offset[1] = f->block->bytes == 4 ? ptx_add(k, lane->x_offset[0], ptx_u32(512))
+                                                 : ptx_xor(k, lane->x_offset[0], ptx_u32(16));
         s->own[0] = ptx_u32(0);
         return;
     }
-    if (f->block->order == PTXK__PAIRS_APART) {
+    if (f->block->order == PTXK__ORDER_PAIRS_APART) {
         b = at;
         other = ptx_xor(k, at, ptx_u32(11));
         at = ptx_and(k, at, ptx_u32(6));
     } else if (f->groups == 4) {
         at = ptx_and(k, at, ptx_u32(2));
-        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group lies 2 after this */
+        b = ptx_add(k, lane->index, at);    /* 4 n + h; the third group lies 2 after this */
         other = ptx_xor(k, b, ptx_u32(11)); /* the second; the fourth lies 2 before this */
         at = ptx_add(k, at, at);
-    } else if (f->block->order == PTXK__QUARTERS) {
+    } else if (f->block->order == PTXK__ORDER_QUARTERS) {
         j1 = ptxk__bit(k, at, 1);
         high = ptx_and(k, at, ptx_u32(5)); /* 4 j3 + j0 */
         b = ptx_mul(k, j1, ptx_u32(11));
@@ -4867,9 +4896,9 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         ptx_val record = ptx_u32(0);
         /* blocks of the first time: 0, 1, 2, 3, or with two times 0, 2, 4, 6 */
         block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
-        if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
+        if (t) block = ptx_add(k, block, ptx_u32(f->block->block_distance));
         if (f->block->values < 256) {
-            ptx_val own = lane->at;
+            ptx_val own = lane->index;
             if (f->block->values > 32) own = ptx_div(k, own, ptx_u32(f->block->values / 32));
             s->own[t] = ptx_mad(k, block, ptx_u32(256 / f->block->values), own);
             s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
@@ -4877,7 +4906,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
             s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
         }
         if (f->runs > 1) {
-            s->run = ptx_div(k, block, ptx_u32(f->block->run / 256));
+            s->run = ptx_div(k, block, ptx_u32(f->block->run_values / 256));
             high = ptx_mul(k, s->run, ptx_u32(f->run_area - f->run_bytes));
             s->own[t] = ptx_add(k, s->own[t], high);
             s->run = ptx_mul(k, s->run, ptx_u32(f->run_bytes));
@@ -4889,13 +4918,13 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         }
         if (!t) {
             ptx_val here = ptx_mad(k, block, ptx_u32(256 * f->planes), record);
-            lane->x[0] = ptx_mad(k, b, ptx_u32(16), here);
-            lane->x[1] = ptx_mad(k, other, ptx_u32(16), here);
+            lane->x_offset[0] = ptx_mad(k, b, ptx_u32(16), here);
+            lane->x_offset[1] = ptx_mad(k, other, ptx_u32(16), here);
         }
         record = ptx_mad(k, block, ptx_u32(32), record);
         record = ptx_add(k, record, ptx_u32(1024 * f->planes));
-        lane->d[t] = ptx_mad(k, at, ptx_u32(4), record);
-        lane->s[t] = ptx_mad(k, lane->at, ptx_u32(4), record);
+        lane->d_offset[t] = ptx_mad(k, at, ptx_u32(4), record);
+        lane->sum_offset[t] = ptx_mad(k, lane->index, ptx_u32(4), record);
     }
 }
 
@@ -4909,7 +4938,8 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     s->ring = ring;
     s->mine = ptx_ptr_add(k, ring, lane, 16);
     s->group = ptx_shr(k, lane, ptx_u32(f->groups == 4 ? 2 : 3));
-    s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(f->groups == 4 ? 3 : 7));
+    s->lane.index =
+        f->block->kind == PTXK__FORMAT_PLAIN ? lane : ptx_and(k, lane, ptx_u32(f->groups == 4 ? 3 : 7));
     s->lane.groups = f->groups;
     if (f->groups == 4) { /* 8 lanes that load x together have one block of two rows, or two in two records */
         s->side = ptx_and(k, s->group, ptx_u32(1));
@@ -4918,7 +4948,7 @@ static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_stat
     }
     ptxk__lane_places(k, f, s);
     if (f->abreast > 1) s->own[0] = ptx_mad(k, s->side, ptx_u32(f->area), s->own[0]);
-    if (f->block->lane) f->block->lane(k, &s->lane);
+    if (f->block->init_lane) f->block->init_lane(k, &s->lane);
     for (i = 0; i < f->rounds; i++) {
         chunk = ptx_add(k, lane, ptx_u32(32 * i));
         s->row_of[i] = ptx_div(k, chunk, ptx_u32(chunks));
@@ -5116,7 +5146,7 @@ static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk
 static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
                                     ptx_val row_bytes, ptx_val row, ptx_val n) {
     ptx_val last_row, r, at, low, p, here, off;
-    uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
+    uint32_t i, t, delta = f->block->block_distance * (256 / f->block->values) * f->block->bytes;
     if (f->block->aligned) return;
     last_row = ptx_sub(k, n, ptx_u32(1));
     if (f->abreast > 1) row = ptx_add(k, row, s->side);
@@ -5268,8 +5298,8 @@ typedef struct ptxk__x_share {
     ptx_val half_sum[2]; /* formats with a reader: negated sums of the halves, or of both in [0] */
 } ptxk__x_share;
 
-/* Adds the product of a share and x to the sum, for formats with a reader: times (d P) - minus (sum of x) for
-   each half, or for both together. P: the dot product of integers. */
+/* Adds the product of a share and x to the sum, for formats with a reader: half_scale (d P) - half_minimum
+   (sum of x) for each half, or for both together. P: the dot product of integers. */
 static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
                                  const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
@@ -5286,8 +5316,8 @@ static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk_
         }
         dot = ptx_cvt(k, PTX_F32, dot);
         dot = ptx_op2(k, PTX_MUL, PTX_RN, dot, x->d[0]);
-        total = ptx_fma(k, dot, w->times[h], total);
-        if (f->block->reader->has_minimum) total = ptx_fma(k, w->minus[h], x->half_sum[h], total);
+        total = ptx_fma(k, dot, w->half_scale[h], total);
+        if (f->block->reader->has_minimum) total = ptx_fma(k, w->half_minimum[h], x->half_sum[h], total);
     }
     ptx_set(k, sum, total);
 }
@@ -5306,16 +5336,16 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
         ptxk__rows_add_share(k, f, w, x, sum);
         return;
     }
-    for (p = 0; p < f->planes && f->block->kind == PTXK__UNSCALED; p++) {
+    for (p = 0; p < f->planes && f->block->kind == PTXK__FORMAT_UNSCALED; p++) {
         dot = ptx_s32(0);
         for (h = 0; h < 2; h++) {
-            if (h && f->block->first < 1) dot = ptx_shl(k, dot, ptx_u32(4));
+            if (h && f->block->first_scale < 1) dot = ptx_shl(k, dot, ptx_u32(4));
             for (i = 0; i < 4; i++)
                 dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x->x[p][h][i], PTX_S32), dot);
         }
         part[0] = p ? ptx_mad(k, part[0], ptx_s32(256), dot) : dot;
     }
-    for (h = 0; h < f->groups && f->block->kind == PTXK__SCALED; h++) {
+    for (h = 0; h < f->groups && f->block->kind == PTXK__FORMAT_SCALED; h++) {
         for (p = 0; p < f->planes; p++) {
             dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
             for (i = 0; i < 4; i++)
@@ -5331,7 +5361,7 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
             part[h] = ptx_op2(k, PTX_MUL, PTX_RN, part[h], scale);
         }
     }
-    if (f->block->kind == PTXK__SCALED) {
+    if (f->block->kind == PTXK__FORMAT_SCALED) {
         total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], x->d[0]);
         for (h = 1; h < f->groups; h++) total = ptx_fma(k, part[h], x->d[h], total);
     } else {
@@ -5349,10 +5379,10 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
                          uint32_t time, ptxk__x_share *x) {
     const ptxk__block *b = f->block;
     ptx_val here;
-    uint32_t h, p, shift = 256 * f->planes * b->pair * time;
+    uint32_t h, p, shift = 256 * f->planes * b->block_distance * time;
     memset(x, 0, sizeof *x);
     for (h = 0; h < 2; h++) {
-        here = ptx_ptr_add(k, record, s->lane.x[h], 1);
+        here = ptx_ptr_add(k, record, s->lane.x_offset[h], 1);
         if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->number + 4 * h);
         for (p = 0; p < f->planes; p++) {
             ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x->x[p][h]);
@@ -5361,7 +5391,7 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
         }
     }
     if (!f->planes) return;
-    here = ptx_ptr_add(k, record, s->lane.d[time], 1);
+    here = ptx_ptr_add(k, record, s->lane.d_offset[time], 1);
     if (f->groups == 4) {
         ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->d);
         return;
@@ -5385,13 +5415,13 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
         }
         x->half_sum[h] = ptx_neg(k, x->half_sum[h]);
     }
-    if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
-    if (b->kind == PTXK__SCALED) {
-        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__QUARTERS ? 8 : 4));
-        if (b->second < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second));
+    if (b->first_scale < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first_scale));
+    if (b->kind == PTXK__FORMAT_SCALED) {
+        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__ORDER_QUARTERS ? 8 : 4));
+        if (b->second_scale < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second_scale));
     }
     if (!b->has_minimum && !(b->offset > 0)) return;
-    here = ptx_ptr_add(k, record, s->lane.s[time], 1);
+    here = ptx_ptr_add(k, record, s->lane.sum_offset[time], 1);
     x->sum = ptx_ld(k, PTX_F32, ptx_at(here, 128));
     x->sum = b->has_minimum ? ptx_neg(k, x->sum) : ptx_op2(k, PTX_MUL, PTX_RN, x->sum, ptx_f32(-b->offset));
 }
@@ -5453,7 +5483,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                 }
                 place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
                 if (f->block->reader) {
-                    ptxk__read_share(k, f->block, s->lane.at, place.block, &share[r]);
+                    ptxk__read_share(k, f->block, s->lane.index, place.block, &share[r]);
                     continue;
                 }
                 if (f->block->values > 32) { /* saves a register for each row */
@@ -5462,7 +5492,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                 } else {
                     place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
                 }
-                place.pick = s->pick[t][r];
+                place.selector = s->pick[t][r];
             }
             f->block->read(k, &s->lane, &place, &share[r]);
         }
@@ -5476,7 +5506,7 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                     ptxk__rows_product(k, f, &share[r], &x, s->sum[c][r]);
                 } else {
                     here = ptx_get(k, s->sum[c][r]);
-                    here = ptxk_dot(k, 8, share[r].number, x.number, here);
+                    here = ptxk_dot(k, 8, share[r].plain, x.number, here);
                     ptx_set(k, s->sum[c][r], here);
                 }
             }
@@ -5588,11 +5618,12 @@ static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val 
         if (b->is_signed) word[0] = ptx_xor(k, word[0], ptx_b32(0x80808080u));
         ptxk__bytes_to_f32(k, word[0], b->is_signed ? 128 : 0, o->q + 4 * i);
     }
-    o->scale = b->reader->halves ? ptx_selp(k, x.times[1], x.times[0], half) : x.times[0];
-    if (b->first < 1) o->scale = ptx_op2(k, PTX_MUL, PTX_RN, o->scale, ptx_f32((double)b->first));
+    o->scale = b->reader->halves ? ptx_selp(k, x.half_scale[1], x.half_scale[0], half) : x.half_scale[0];
+    if (b->first_scale < 1) o->scale = ptx_op2(k, PTX_MUL, PTX_RN, o->scale, ptx_f32((double)b->first_scale));
     o->scaled = 1;
     if (!b->reader->has_minimum) return;
-    o->offset = b->reader->halves ? ptx_selp(k, x.minus[1], x.minus[0], half) : x.minus[0];
+    o->offset =
+        b->reader->halves ? ptx_selp(k, x.half_minimum[1], x.half_minimum[0], half) : x.half_minimum[0];
     o->offset = ptx_neg(k, o->offset);
     o->has_offset = 1;
 }
@@ -12242,13 +12273,13 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
         const ptxk__block *b = ptxk__block_of(format[i]);
         if (!b) return ptxk__refuse_format("gemv", names[i], format[i], why);
         f->rows[i].block = b;
-        if ((b->kind == PTXK__NUMBERS) != (f->rows[0].block->kind == PTXK__NUMBERS))
+        if ((b->kind == PTXK__FORMAT_PLAIN) != (f->rows[0].block->kind == PTXK__FORMAT_PLAIN))
             return ptxk__refuse(why, PTX_E_DESC,
                                 "gemv: %s is %s and format is %s: both must be quantised, or both plain",
                                 names[i], ptxk_format_name(format[i]), ptxk_format_name(format[0]));
         if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
     }
-    f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
+    f->planes = f->rows[0].block->kind == PTXK__FORMAT_PLAIN ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
     f->record_bytes = ptxk__x_record(f->planes);
     f->record_values = ptxk__x_values(f->planes);
     f->results_bytes =
@@ -13049,9 +13080,9 @@ static const ptxk__gemm_format ptxk__gemm_powers[] = {
 
 /* 8-bit weights, which only gemm takes. */
 static const ptxk__block ptxk__gemm_bytes[] = {
-    {"e4m3", PTX_E4M3, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
-    {"e5m2", PTX_E5M2, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
-    {"s8", PTX_S8, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL}};
+    {"e4m3", PTX_E4M3, 1, 1, 1, PTXK__FORMAT_PLAIN, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
+    {"e5m2", PTX_E5M2, 1, 1, 1, PTXK__FORMAT_PLAIN, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
+    {"s8", PTX_S8, 1, 1, 1, PTXK__FORMAT_PLAIN, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL}};
 
 static const ptxk__block *ptxk__gemm_find_block(uint32_t format) {
     uint32_t i;
@@ -13060,7 +13091,7 @@ static const ptxk__block *ptxk__gemm_find_block(uint32_t format) {
     return ptxk__block_of(format);
 }
 
-static int ptxk__gemm_is_byte(const ptxk__block *b) { return b->kind == PTXK__NUMBERS && b->bytes == 1; }
+static int ptxk__gemm_is_byte(const ptxk__block *b) { return b->kind == PTXK__FORMAT_PLAIN && b->bytes == 1; }
 
 /* The number of factors of a matrix of n rows and k columns. */
 static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) {
@@ -13089,7 +13120,7 @@ static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b, ptx_t
         return g;
     }
     while (g->kind != (r->halves ? PTXK__GEMM_FOLDED : PTXK__GEMM_BLOCKS) || (g->sums != 0) != r->has_minimum
-           || g->order != PTXK__GEMM_BLOCK + r->quads)
+           || g->order != PTXK__GEMM_BLOCK + r->quad_order)
         g++;
     return g;
 }
@@ -13211,7 +13242,8 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     }
     for (i = 0; i < f->tilings; i++) {
         ptxk__gemm_tiling *c = &f->tiling[i];
-        uint32_t units = c->block->aligned || c->block->kind == PTXK__NUMBERS ? 1 : PTXK__GEMM_STEP_UNITS;
+        uint32_t units =
+            c->block->aligned || c->block->kind == PTXK__FORMAT_PLAIN ? 1 : PTXK__GEMM_STEP_UNITS;
         c->chunks = PTXK__GEMM_STEP_UNITS * c->unit_bytes / 16;
         if (units > 1) c->chunks = (PTXK__GEMM_STEP_UNITS * c->unit_bytes + 30 + 15) / 16;
         c->pitch = ((units > 1 ? c->chunks : c->unit_bytes / 16) | 1) * 16;
@@ -13294,7 +13326,7 @@ static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int split) {
    values becomes one f16 number; those of IQ4_XS do not fit into one, which EXACT requires. */
 static int ptxk__wgmma_is_supported(const ptxk__block *b, uint32_t precision, uint32_t columns) {
     if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
-    return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
+    return b->kind != PTXK__FORMAT_PLAIN && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
 }
 
 /* ptxk__gemm_form_as: the form with `wide` columns, or, where that is 0, the one for few columns. */
@@ -13371,7 +13403,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_bytes(b, g->unit);
         c->tails = b->values < 256 || !b->aligned;
-        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : b->bytes % 4 ? 3 : 1;
+        c->variants = b->aligned || b->kind == PTXK__FORMAT_PLAIN ? 2 : b->bytes % 4 ? 3 : 1;
         memset(&x, 0, sizeof x);
         x.order = g->order;
         x.unit = g->unit;
@@ -14303,7 +14335,7 @@ typedef struct ptxk__gemm_state {
 } ptxk__gemm_state;
 
 static int ptxk__gemm_is_2_byte_aligned(const ptxk__gemm_tiling *c) {
-    return !c->block->aligned && c->block->kind != PTXK__NUMBERS;
+    return !c->block->aligned && c->block->kind != PTXK__FORMAT_PLAIN;
 }
 
 /* Whether sums of 8-bit weights are multiplied: by factors, or by what the conversion to f16 leaves out. */
@@ -14785,13 +14817,14 @@ static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 
 /* Block `which` of this unit in row (i, h). */
 static ptxk__source ptxk__gemm_block_source(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
-                                            ptxk__number which) {
+                                            ptxk__index which) {
     const ptxk__block *b = s->tiling->block;
     ptxk__source source = s->source[i][h];
-    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
-    source.offset += which.c;
-    if (which.known) return source;
-    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
+    which = ptxk__index_from_bits(k, which, 0, 0xffffffffu, b->bytes, 0);
+    source.offset += which.constant;
+    if (which.is_constant) return source;
+    source =
+        ptxk__source_at(ptx_ptr_add(k, source.base, which.variable, 1), source.offset, ptxk__block_align(b));
     return source;
 }
 
@@ -14820,28 +14853,29 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     const ptxk__reader *r = b->reader;
     uint32_t blocks = 256 / b->values, i, h, j;
     ptx_val words[PTXK__GEMM_M][2][4], pair[2];
-    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
+    ptxk__index first = ptxk__index_from_bits(k, ptxk__variable_index(s->t), 0, 0xffffffffu, 2, 0);
     const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_reader_weights */
-    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
-    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
+    double factor = (double)b->first_scale * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
+    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first_scale;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             s->source[i][h] =
                 ptxk__source_at(s->byte[i][h], v * s->tiling->unit_bytes, s->words_aligned ? 4 : 2);
             for (j = 0; j < 2; j++) {
-                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
+                ptxk__index share = ptxk__index_add(k, first, ptxk__constant_index(j)),
+                            inner = ptxk__constant_index(0);
                 ptxk__source source;
                 ptxk__factors o;
                 memset(&o, 0, sizeof o);
-                if (blocks == 1) inner = share, share = ptxk__known(0);
-                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
+                if (blocks == 1) inner = share, share = ptxk__constant_index(0);
+                if (blocks == 4) inner = ptxk__constant_index(j), share = ptxk__variable_index(s->t);
                 source = ptxk__gemm_block_source(k, s, i, h, share);
-                r->factors(k, &source, inner, &o);
+                r->read_factors(k, &source, inner, &o);
                 if (!r->halves) {
                     words[i][h][j] = o.factor;
                     if (share_factor < 1 || share_factor > 1)
                         words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
-                    pair[0] = pair[1] = o.plus;
+                    pair[0] = pair[1] = o.offset;
                     if (r->has_minimum) s->minima_a[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
                     continue;
                 }
@@ -14878,18 +14912,18 @@ static void ptxk__gemm_reader_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32
     const ptxk__reader *r = b->reader;
     uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALE_BYTES + 4 * w, e;
     ptxk__source *row = &s->source[i][h],
-                 source = ptxk__gemm_block_source(k, s, i, h, ptxk__known(w / shares));
-    ptxk__share_of p;
+                 source = ptxk__gemm_block_source(k, s, i, h, ptxk__constant_index(w / shares));
+    ptxk__share_part p;
     ptx_val quad[3], scale[2], even, odd, addend;
     const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
-    p.share = ptxk__known(w % shares);
-    p.whole = 0;
+    p.share = ptxk__constant_index(w % shares);
+    p.all_quads = 0;
     p.lane = s->t;
-    r->values(k, &source, &p, quad);
-    row->known = source.known; /* cached words and selectors, for the blocks that follow */
+    r->read_values(k, &source, &p, quad);
+    row->joined = source.joined; /* cached words and selectors, for the blocks that follow */
     memcpy(row->words, source.words, sizeof row->words);
-    memcpy(row->pick, source.pick, sizeof row->pick);
-    if (r->halves && r->quads == PTXK__QUADS_16_APART) {
+    memcpy(row->selector, source.selector, sizeof row->selector);
+    if (r->halves && r->quad_order == PTXK__QUADS_16_APART) {
         even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
         for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_broadcast_half(k, even, e);
     } else if (r->halves) { /* both quads are of one half */
@@ -15145,7 +15179,7 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
     if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (s->tiling->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
-    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->tiling->block->kind == PTXK__NUMBERS)
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->tiling->block->kind == PTXK__FORMAT_PLAIN)
         s->own_part = ptx_ptr_add(k, s->unit_row, s->t, 32);
     if (s->tiling->format->kind == PTXK__GEMM_POWERS) ptxk__gemm_find_powers(k, f, s);
     if (ptxk__gemm_is_byte(s->tiling->block) && f->factors > PTXK_FACTORS_ROW)
@@ -23261,7 +23295,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->layer_bytes = (uint32_t)(f->slots ? sizeof(ptxk_decoder_layer) : offsetof(ptxk_decoder_layer, router));
     f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
+        if (ptxk__blocks[i].kind == PTXK__FORMAT_PLAIN) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
     }
     if (d->formats & ~f->number_formats) f->integer_bytes = ptxk__x_record(f->planes);
     if (d->formats & f->number_formats) f->number_bytes = 4 * PTXK__DEC_UNIT;
@@ -23278,7 +23312,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integer_bytes + f->number_bytes);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
+        int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__FORMAT_PLAIN;
         uint32_t most = d->batch > 2 && wide ? 1 : 4; /* most rows of a warp: registers are the limit */
         if (!(d->formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
