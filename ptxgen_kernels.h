@@ -3280,7 +3280,7 @@ static ptxk__row_position ptxk__row_open_pass(ptx_kernel *k, const ptxk__row *f,
    functions, a row in ptxk__blocks and a name in PTXK_FORMATS; gemv, gemm, embed and decoder then take it.
    The first eight formats have code of their own instead.
 
-   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane reads once or twice (`times`).
+   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane reads once or twice (`reads`).
    Quantised weights: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16. `order`
    says which values these are; the layout of x in shared memory is the same for all formats (ptxk__store_x).
    Plain numbers: a lane takes 8 of 256.
@@ -3300,7 +3300,7 @@ static ptxk__row_position ptxk__row_open_pass(ptx_kernel *k, const ptxk__row *f,
 
 /* Kinds of formats: a scale for each half; no scales; plain numbers; read by a ptxk__reader. */
 enum { PTXK__FORMAT_SCALED, PTXK__FORMAT_UNSCALED, PTXK__FORMAT_PLAIN, PTXK__FORMAT_READER };
-/* Orders, see ptxk__lane_places. */
+/* Orders, see ptxk__lane_offsets. */
 enum { PTXK__ORDER_PAIRS_APART, PTXK__ORDER_QUARTERS, PTXK__ORDER_BLOCKS_OF_32 };
 
 typedef struct ptxk__lane { /* values that a lane computes once */
@@ -3515,7 +3515,8 @@ static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
     share->factor = ptxk__load_f16(k, place->block, 0);
 }
 
-/* The second half is 16 times too large; ptxk__rows_product multiplies the first half's products by 16. */
+/* The second half is 16 times too large; ptxk__rows_add_product multiplies the first half's products by
+   16. */
 static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
     ptx_val words[4];
@@ -4519,12 +4520,11 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
 }
 
 /* Values of a block; of two blocks where their size is odd, as rows are 2-byte aligned. */
-static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
+static uint32_t ptxk__block_even_values(const ptxk__block *b) { return b->values << b->bytes % 2; }
 
-/* The unit of k: such a block, or 8 plain numbers (16 if they are bytes). */
-
-PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
-    return b->kind != PTXK__FORMAT_PLAIN ? ptxk__block_whole(b) : b->bytes == 1 ? 16 : 8;
+/* The number that k must be a multiple of: of such a block, or 8 plain numbers (16 if they are bytes). */
+PTXK__SHARED uint32_t ptxk__block_k_multiple(const ptxk__block *b) {
+    return b->kind != PTXK__FORMAT_PLAIN ? ptxk__block_even_values(b) : b->bytes == 1 ? 16 : 8;
 }
 
 /* The bytes, 1, 2 or 4, that all blocks of aligned rows are aligned to. */
@@ -4574,76 +4574,76 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
 typedef struct ptxk__rows {
     const ptxk__block *block;
     uint32_t columns;
-    uint32_t planes; /* byte planes of x: 2 or 1; 0: x is f32 */
-    uint32_t record; /* bytes of a record of x: 1024 values as integers, 256 as f32 */
-    uint32_t values; /* values of a record of x */
-    uint32_t rows;   /* rows of the warp */
-    uint32_t groups; /* of 16 values that a lane takes at a time */
-    uint32_t unit;   /* values of a row in a step */
+    uint32_t planes;        /* byte planes of x: 2 or 1; 0: x is f32 */
+    uint32_t record_bytes;  /* bytes of a record of x: 1024 values as integers, 256 as f32 */
+    uint32_t record_values; /* values of a record of x */
+    uint32_t rows;          /* rows of the warp */
+    uint32_t groups;        /* of 16 values that a lane takes at a time */
+    uint32_t unit;          /* values of a row in a step */
     uint32_t unit_bytes;
-    uint32_t abreast;             /* 2: half of the lanes take the odd rows; else 1 */
-    uint32_t times;               /* 1 or 2: how often a lane takes 64, 32 or 8 values in a step */
-    uint32_t area;                /* shared bytes for a row's part of a step: whole chunks */
+    uint32_t row_sets;            /* 2: half of the lanes take the odd rows; else 1 */
+    uint32_t reads;               /* 1 or 2: how often a lane takes 64, 32 or 8 values in a step */
+    uint32_t row_area;            /* shared bytes for a row's part of a step: whole chunks */
     uint32_t runs;                /* runs of a row's part of a step */
     uint32_t run_bytes, run_area; /* bytes of a run in the row, and in shared memory */
-    uint32_t step;                /* shared bytes of a step, all rows */
+    uint32_t step_area;           /* shared bytes of a step, all rows */
     uint32_t stages;              /* steps in the ring: one is read, the others are in flight */
-    uint32_t ring;                /* bytes of shared memory that the warp needs, 16-byte aligned */
+    uint32_t ring_bytes;          /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;              /* chunks of a step that a lane copies */
-    uint32_t grain;   /* copies begin at multiples of this many bytes: whole sectors, where possible */
-    uint32_t toggles; /* not 0: every second step begins this many bytes further past such a multiple */
-    uint32_t sized;   /* the last step has partial chunks, or chunks of zeros */
+    uint32_t copy_align;          /* bytes; copies begin at multiples: whole sectors, where possible */
+    uint32_t odd_step_shift;      /* bytes by which every second step begins further past such a multiple */
+    uint32_t partial_chunks;      /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
 /* Rows of a lane. */
-static uint32_t ptxk__rows_each(const ptxk__rows *f) { return f->rows / f->abreast; }
+static uint32_t ptxk__rows_of_lane(const ptxk__rows *f) { return f->rows / f->row_sets; }
 
 /* Bytes of a record of x. Integers: 4 blocks of 256, each with its planes; the factors of 32 groups; their
    sums; and 32 spare bytes, so that the same places of two records are 8 banks apart. */
-static uint32_t ptxk__x_record(uint32_t planes) { return planes ? 1024 * planes + 288 : 1024; }
+static uint32_t ptxk__x_record_bytes(uint32_t planes) { return planes ? 1024 * planes + 288 : 1024; }
 
-static uint32_t ptxk__x_values(uint32_t planes) { return planes ? 1024 : 256; }
+static uint32_t ptxk__x_record_values(uint32_t planes) { return planes ? 1024 : 256; }
 
-/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: most rows, or 0: any.
-   unit: most values of a step. Returns 0 when nothing fits. */
+/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. rows_max: most rows, or 0:
+   any. unit_max: most values of a step. Returns 0 when nothing fits. */
 static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                              uint32_t most, uint32_t unit, uint32_t room) {
+                              uint32_t rows_max, uint32_t unit_max, uint32_t room) {
     memset(f, 0, sizeof *f);
     f->block = block;
     f->columns = columns;
     f->planes = block->kind == PTXK__FORMAT_PLAIN ? 0 : planes;
-    f->record = ptxk__x_record(f->planes);
-    f->values = ptxk__x_values(f->planes);
-    if (columns > 2 && unit > 1024) unit = 1024;
-    f->unit = block->unit < unit ? block->unit : unit;
+    f->record_bytes = ptxk__x_record_bytes(f->planes);
+    f->record_values = ptxk__x_record_values(f->planes);
+    if (columns > 2 && unit_max > 1024) unit_max = 1024;
+    f->unit = block->unit < unit_max ? block->unit : unit_max;
     f->unit_bytes = f->unit / block->values * block->bytes;
     f->groups = block->order == PTXK__ORDER_QUARTERS && columns <= 2 ? 4 : 2;
-    f->abreast = f->groups == 4 && f->unit == 1024 ? 2 : 1;
-    f->times = f->groups == 2 && f->unit > 1024 ? 2 : 1;
-    f->runs = f->times == 1 && block->run_values ? f->unit / block->run_values : 1;
+    f->row_sets = f->groups == 4 && f->unit == 1024 ? 2 : 1;
+    f->reads = f->groups == 2 && f->unit > 1024 ? 2 : 1;
+    f->runs = f->reads == 1 && block->run_values ? f->unit / block->run_values : 1;
     f->run_bytes = f->unit_bytes / f->runs;
-    f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
-    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a sector */
-    f->sized = !block->aligned || block->kind == PTXK__FORMAT_PLAIN;
+    f->copy_align = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
+    f->odd_step_shift = block->aligned ? 0 : f->unit_bytes % f->copy_align; /* half a sector */
+    f->partial_chunks = !block->aligned || block->kind == PTXK__FORMAT_PLAIN;
     f->run_area = block->aligned ? f->unit_bytes
                   : f->runs > 1  ? block->run_area
-                                 : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
-    f->area = f->runs * f->run_area;
+                                 : (f->unit_bytes + 2 * f->copy_align - 2) / f->copy_align * f->copy_align;
+    f->row_area = f->runs * f->run_area;
     f->rows = columns == 1 ? block->rows_max : 2; /* x of many columns needs the registers */
     if (columns > 4 && block->order == PTXK__ORDER_QUARTERS) f->rows = 1;
-    if (most && f->rows > most) f->rows = most;
-    if (f->rows < f->abreast) f->rows = f->abreast;
-    while (f->rows > f->abreast && 2 * f->rows * f->area > room) f->rows /= 2;
-    f->step = f->rows * f->area;
-    f->stages = 3 * f->step <= room ? 3 : 2;
-    f->ring = f->stages * f->step;
-    f->rounds = ptxk__ceil_div(f->step, 512);
-    return f->ring <= room;
+    if (rows_max && f->rows > rows_max) f->rows = rows_max;
+    if (f->rows < f->row_sets) f->rows = f->row_sets;
+    while (f->rows > f->row_sets && 2 * f->rows * f->row_area > room) f->rows /= 2;
+    f->step_area = f->rows * f->row_area;
+    f->stages = 3 * f->step_area <= room ? 3 : 2;
+    f->ring_bytes = f->stages * f->step_area;
+    f->rounds = ptxk__ceil_div(f->step_area, 512);
+    return f->ring_bytes <= room;
 }
 
 PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                                 uint32_t most, uint32_t room) {
-    return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
+                                 uint32_t rows_max, uint32_t room) {
+    return ptxk__rows_form_of(f, block, columns, planes, rows_max, 2048, room);
 }
 
 /* -- vocabulary: rows of weights, x -- */
@@ -4766,7 +4766,7 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
     sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
 
     at = ptx_shr(k, group, ptx_u32(5));
-    record = ptx_ptr_add(k, records, at, ptxk__x_record(planes));
+    record = ptx_ptr_add(k, records, at, ptxk__x_record_bytes(planes));
     block = ptx_bfe(k, group, ptx_u32(3), ptx_u32(2));
     bit = ptx_and(k, group, ptx_u32(1)); /* j1 */
     at = ptx_and(k, group, ptx_u32(6));  /* 4 j3 + 2 j2 */
@@ -4801,9 +4801,10 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
      ptxk__rows_start   issues the copies of the first steps of some rows; needs no x yet
      ptxk__rows_finish  runs all steps; lane l gets the sums of row l
 
-   With state.next set, copies continue after the last step of these rows: next() redirects them to other rows
-   of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them. Copies and products are
-   then two positions in one sequence of steps. ptxk__rows_issue_first issues the first copies.
+   With state.redirect_copies set, copies continue after the last step of these rows: that function redirects
+   them to other rows of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them.
+   Copies and products are then two positions in one sequence of steps. ptxk__rows_issue_first issues the
+   first copies.
 
    Weights come through shared memory, with a ring for each warp: a warp's request is 512 consecutive bytes,
    whatever blocks they hold, and the ring keeps several steps in flight. Copies are cp.async from sm_80 on;
@@ -4811,40 +4812,43 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
 
 typedef struct ptxk__rows_state {
     ptxk__lane lane;
-    ptx_val id;                     /* the number of the lane in its warp */
-    ptx_val group;                  /* which of the blocks of 256 that are read at a time the lane has */
-    ptx_val side;                   /* abreast: 1 in lanes of odd rows */
-    ptx_val ring, mine;             /* this warp's shared memory; this lane's first chunk in it */
-    ptx_val row_of[8], chunk_of[8]; /* of each round, the lane's chunk: row, offset in its run's area */
-    ptx_val run_of[8];              /* ... bytes of the row's part before that run */
-    ptx_val some;                   /* predicate: the lane copies in the last round too */
+    ptx_val lane_id;           /* the number of the lane in its warp */
+    ptx_val block_index;       /* which of the blocks of 256 that are read at a time the lane has */
+    ptx_val row_set;           /* two row sets: 1 in lanes of odd rows */
+    ptx_val ring, first_chunk; /* this warp's shared memory; this lane's first chunk in it */
+    ptx_val chunk_row[8];       /* of each round, the lane's chunk: its row ... */
+    ptx_val chunk_offset[8];    /* ... its offset in its run's area ... */
+    ptx_val chunk_run_start[8]; /* ... bytes of the row's part before that run */
+    ptx_val copies_last_round;  /* predicate: the lane copies in the last round too */
     ptx_val steps;
-    ptx_val from[8];  /* source address of each round in the first step */
-    ptx_val count[8]; /* not sized: number of steps that have this chunk */
-    ptx_var full[8];  /* 2-byte aligned formats: bytes of each chunk that belong to the row */
-    ptx_val both[8];  /* toggles: sum of the values of `full` in two successive steps, which alternate */
-    ptx_val half[8];  /* toggles: u64, offset of each chunk in its sector */
-    ptx_val last[8];  /* sized: bytes of each chunk in the last step */
-    ptx_var slot;     /* ring offset of the step that is read */
-    ptx_val own[2];   /* bytes from the start of a row's part to the lane's block */
-    ptx_val own_last; /* not sized: the same in the last step, or 0 where that block is past the row's end */
+    ptx_val source[8];        /* source address of each round in the first step */
+    ptx_val chunk_steps[8];   /* no partial chunks: number of steps that have this chunk */
+    ptx_var full_bytes[8];    /* 2-byte aligned formats: bytes of each chunk that belong to the row */
+    ptx_val full_sum[8];      /* odd_step_shift: sum of full_bytes in two successive steps, which alternate */
+    ptx_val sector_offset[8]; /* odd_step_shift: u64, offset of each chunk in its sector */
+    ptx_val last_bytes[8];    /* partial chunks: bytes of each chunk in the last step */
+    ptx_var slot;             /* ring offset of the step that is read */
+    ptx_val block_offset[2];  /* bytes from the start of a row's part to the lane's block */
+    ptx_val last_block_offset; /* no partial chunks: in the last step; 0 where past the row's end */
     ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* offsets in a slot */
-    ptx_val pick[2][PTXK__ROWS_MAX];                            /* ... see ptxk__place */
-    ptx_val run;                   /* runs: bytes of the row's part before the run of the lane's block */
-    ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to these offsets, 0 and `move` alternating */
-    ptx_val move[PTXK__ROWS_MAX];
-    ptx_var x; /* the record of the next step */
+    ptx_val selector[2][PTXK__ROWS_MAX];                        /* ... see ptxk__place */
+    ptx_val run_start; /* runs: bytes of the row's part before the run of the lane's block */
+    ptx_var slot_shift[PTXK__ROWS_MAX]; /* odd_step_shift: added to them: 0 and shift_step alternate */
+    ptx_val shift_step[PTXK__ROWS_MAX];
+    ptx_var next_record; /* of x: the record of the next step */
     ptx_var sum[8][PTXK__ROWS_MAX];
-    ptx_val rest, turned;        /* bytes of the last step; toggles: xor for where it begins */
-    void (*next)(void *context); /* or NULL */
+    ptx_val last_step_bytes;
+    ptx_val last_step_shift; /* odd_step_shift: xor for where the last step begins */
+    void (*redirect_copies)(void *context); /* or NULL */
     void *context;
-    ptx_var ahead;      /* with next: the step to be copied next; s->steps: none */
-    ptx_var kept[4][8]; /* with next: from; count or last; both; half */
+    /* With redirect_copies: */
+    ptx_var next_copy_step;    /* the step to be copied next; s->steps: none */
+    ptx_var saved_start[4][8]; /* source; chunk_steps or last_bytes; full_sum; sector_offset */
 } ptxk__rows_state;
 
 /* Where the copies of a group of rows begin. */
 typedef struct ptxk__copy_start {
-    ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
+    ptx_val source[8], chunk_steps[8], full_bytes[8], full_sum[8], sector_offset[8], last_bytes[8];
 } ptxk__copy_start;
 
 /* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
@@ -4853,9 +4857,9 @@ typedef struct ptxk__copy_start {
      quarters        i = 2 n + h: 128 n + 16 h, and 32, 64 and 96 further on; or i = 4 n + 2 a + h: 128 n
                      + 32 a + 16 h, and 64 further on
      blocks of 32    32 i, and 16 further on */
-static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+static void ptxk__lane_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__lane *lane = &s->lane;
-    ptx_val at = lane->index, high, b, j1, other, block, group = s->group;
+    ptx_val at = lane->index, high, b, j1, other, block, block_index = s->block_index;
     uint32_t t;
     if (f->block->kind == PTXK__FORMAT_PLAIN) {
         other = ptx_shr(k, at, ptx_u32(f->block->bytes == 4 ? 3 : 2));
@@ -4865,7 +4869,7 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         lane->x_offset[0] = ptx_shl(k, b, ptx_u32(4));
         lane->x_offset[1] = f->block->bytes == 4 ? ptx_add(k, lane->x_offset[0], ptx_u32(512))
                                                  : ptx_xor(k, lane->x_offset[0], ptx_u32(16));
-        s->own[0] = ptx_u32(0);
+        s->block_offset[0] = ptx_u32(0);
         return;
     }
     if (f->block->order == PTXK__ORDER_PAIRS_APART) {
@@ -4892,28 +4896,28 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         b = ptx_xor(k, high, b);
         other = ptx_xor(k, b, ptx_u32(1));
     }
-    for (t = 0; t < f->times; t++) {
+    for (t = 0; t < f->reads; t++) {
         ptx_val record = ptx_u32(0);
-        /* blocks of the first time: 0, 1, 2, 3, or with two times 0, 2, 4, 6 */
-        block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
+        /* blocks of the first read: 0, 1, 2, 3, or with two reads 0, 2, 4, 6 */
+        block = f->reads > 1 ? ptx_shl(k, block_index, ptx_u32(1)) : block_index;
         if (t) block = ptx_add(k, block, ptx_u32(f->block->block_distance));
         if (f->block->values < 256) {
             ptx_val own = lane->index;
             if (f->block->values > 32) own = ptx_div(k, own, ptx_u32(f->block->values / 32));
-            s->own[t] = ptx_mad(k, block, ptx_u32(256 / f->block->values), own);
-            s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
+            s->block_offset[t] = ptx_mad(k, block, ptx_u32(256 / f->block->values), own);
+            s->block_offset[t] = ptx_mul(k, s->block_offset[t], ptx_u32(f->block->bytes));
         } else {
-            s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
+            s->block_offset[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
         }
         if (f->runs > 1) {
-            s->run = ptx_div(k, block, ptx_u32(f->block->run_values / 256));
-            high = ptx_mul(k, s->run, ptx_u32(f->run_area - f->run_bytes));
-            s->own[t] = ptx_add(k, s->own[t], high);
-            s->run = ptx_mul(k, s->run, ptx_u32(f->run_bytes));
+            s->run_start = ptx_div(k, block, ptx_u32(f->block->run_values / 256));
+            high = ptx_mul(k, s->run_start, ptx_u32(f->run_area - f->run_bytes));
+            s->block_offset[t] = ptx_add(k, s->block_offset[t], high);
+            s->run_start = ptx_mul(k, s->run_start, ptx_u32(f->run_bytes));
         }
         if (f->unit > 1024) {
             record = ptx_shr(k, block, ptx_u32(2));
-            record = ptx_mul(k, record, ptx_u32(f->record));
+            record = ptx_mul(k, record, ptx_u32(f->record_bytes));
             block = ptx_and(k, block, ptx_u32(3));
         }
         if (!t) {
@@ -4931,41 +4935,43 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 /* Computes what depends on the lane. ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
 static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
                              ptx_val ring) {
-    uint32_t chunks = f->area / 16, run = f->run_area / 16, i;
+    uint32_t chunks = f->row_area / 16, run_chunks = f->run_area / 16, i;
     ptx_val chunk, at;
     memset(s, 0, sizeof *s);
-    s->id = lane;
+    s->lane_id = lane;
     s->ring = ring;
-    s->mine = ptx_ptr_add(k, ring, lane, 16);
-    s->group = ptx_shr(k, lane, ptx_u32(f->groups == 4 ? 2 : 3));
+    s->first_chunk = ptx_ptr_add(k, ring, lane, 16);
+    s->block_index = ptx_shr(k, lane, ptx_u32(f->groups == 4 ? 2 : 3));
     s->lane.index =
         f->block->kind == PTXK__FORMAT_PLAIN ? lane : ptx_and(k, lane, ptx_u32(f->groups == 4 ? 3 : 7));
     s->lane.groups = f->groups;
     if (f->groups == 4) { /* 8 lanes that load x together have one block of two rows, or two in two records */
-        s->side = ptx_and(k, s->group, ptx_u32(1));
-        s->group = ptx_shr(k, s->group, ptx_u32(1));
-        if (f->abreast == 1) s->group = ptx_mad(k, s->side, ptx_u32(4), s->group);
+        s->row_set = ptx_and(k, s->block_index, ptx_u32(1));
+        s->block_index = ptx_shr(k, s->block_index, ptx_u32(1));
+        if (f->row_sets == 1) s->block_index = ptx_mad(k, s->row_set, ptx_u32(4), s->block_index);
     }
-    ptxk__lane_places(k, f, s);
-    if (f->abreast > 1) s->own[0] = ptx_mad(k, s->side, ptx_u32(f->area), s->own[0]);
+    ptxk__lane_offsets(k, f, s);
+    if (f->row_sets > 1)
+        s->block_offset[0] = ptx_mad(k, s->row_set, ptx_u32(f->row_area), s->block_offset[0]);
     if (f->block->init_lane) f->block->init_lane(k, &s->lane);
     for (i = 0; i < f->rounds; i++) {
         chunk = ptx_add(k, lane, ptx_u32(32 * i));
-        s->row_of[i] = ptx_div(k, chunk, ptx_u32(chunks));
+        s->chunk_row[i] = ptx_div(k, chunk, ptx_u32(chunks));
         chunk = ptx_rem(k, chunk, ptx_u32(chunks));
         if (f->runs > 1) {
-            at = ptx_div(k, chunk, ptx_u32(run));
-            s->run_of[i] = ptx_mul(k, at, ptx_u32(f->run_bytes));
-            chunk = ptx_rem(k, chunk, ptx_u32(run));
+            at = ptx_div(k, chunk, ptx_u32(run_chunks));
+            s->chunk_run_start[i] = ptx_mul(k, at, ptx_u32(f->run_bytes));
+            chunk = ptx_rem(k, chunk, ptx_u32(run_chunks));
         }
-        s->chunk_of[i] = ptx_shl(k, chunk, ptx_u32(4));
+        s->chunk_offset[i] = ptx_shl(k, chunk, ptx_u32(4));
     }
-    s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
+    s->copies_last_round = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step_area / 16 - 32 * (f->rounds - 1)));
 }
 
-/* How many bytes of the 16 at offset `chunk` precede the end of `bytes` bytes that begin at offset `low`. */
-static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
-    ptx_val x = ptx_add(k, bytes, low);
+/* How many bytes of the 16 at offset `chunk` precede the end of `bytes` bytes that begin at offset
+   `misalignment`. */
+static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val misalignment, ptx_val chunk) {
+    ptx_val x = ptx_add(k, bytes, misalignment);
     x = ptx_sub(k, x, chunk);
     x = ptx_max(k, ptx_as(x, PTX_S32), ptx_s32(0));
     x = ptx_min(k, x, ptx_s32(16));
@@ -4977,7 +4983,7 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
    beyond the step before; and with one row, where the round ends within the step. */
 static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
-    return f->block->aligned || (f->grain == 16 && f->runs == 1 && f->block->bytes >= 32)
+    return f->block->aligned || (f->copy_align == 16 && f->runs == 1 && f->block->bytes >= 32)
            || (f->rows == 1 && end <= f->unit_bytes);
 }
 
@@ -4987,7 +4993,7 @@ static int ptxk__round_is_consecutive(const ptxk__rows *f, uint32_t round) {
 }
 
 typedef struct ptxk__chunks_in_flight { /* chunks of a step in flight through registers */
-    ptx_val words[8][4], from[8], bytes[8], go[8], to;
+    ptx_val words[8][4], from[8], bytes[8], copies[8], to;
 } ptxk__chunks_in_flight;
 
 /* Issues the copies of step `index` into the ring at `slot`, and commits a group even where there is no such
@@ -4995,56 +5001,57 @@ typedef struct ptxk__chunks_in_flight { /* chunks of a step in flight through re
 static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                                     ptx_val index, ptxk__chunks_in_flight *sent) {
     int async = ptxk__has_cp_async(k);
-    ptx_val to, there, last, from, bytes, go, next;
+    ptx_val to, step_exists, is_last, from, bytes, copies, next;
     uint32_t i;
-    there = ptx_setp(k, PTX_LT, index, s->steps);
-    if (f->sized) {
+    step_exists = ptx_setp(k, PTX_LT, index, s->steps);
+    if (f->partial_chunks) {
         next = ptx_add(k, index, ptx_u32(1));
-        last = ptx_setp(k, PTX_EQ, next, s->steps);
+        is_last = ptx_setp(k, PTX_EQ, next, s->steps);
     }
-    to = ptx_ptr_add(k, s->mine, slot, 1);
+    to = ptx_ptr_add(k, s->first_chunk, slot, 1);
     sent->to = to;
     for (i = 0; i < f->rounds; i++) {
         if (ptxk__round_is_consecutive(f, i)) {
             from = ptx_ptr_add(k, from, ptx_u64(512), 1);
         } else {
-            from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
-            if (f->toggles) {
-                from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->grain - 1)));
-                if (f->grain > 16) from = ptx_or(k, from, s->half[i]);
+            from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->source[i]);
+            if (f->odd_step_shift) {
+                from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->copy_align - 1)));
+                if (f->copy_align > 16) from = ptx_or(k, from, s->sector_offset[i]);
             }
             from = ptx_ptr(from, PTX_GLOBAL);
         }
         bytes = ptx_u32(16);
-        if (f->sized) {
-            if (!ptxk__round_is_whole(f, i)) bytes = ptx_get(k, s->full[i]);
-            bytes = ptx_selp(k, s->last[i], bytes, last);
-            go = there;
-            if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
+        if (f->partial_chunks) {
+            if (!ptxk__round_is_whole(f, i)) bytes = ptx_get(k, s->full_bytes[i]);
+            bytes = ptx_selp(k, s->last_bytes[i], bytes, is_last);
+            copies = step_exists;
+            if (i + 1 == f->rounds && f->step_area % 512)
+                copies = ptx_and(k, step_exists, s->copies_last_round);
         } else {
-            go = ptx_setp(k, PTX_LT, index, s->count[i]);
+            copies = ptx_setp(k, PTX_LT, index, s->chunk_steps[i]);
         }
         if (async) {
             if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
-            ptx_guard(k, go);
-            if (f->sized)
+            ptx_guard(k, copies);
+            if (f->partial_chunks)
                 ptx_cp_async_16_zfill(k, to, from, bytes);
             else
                 ptx_cp_async_16(k, to, from);
         } else {
-            sent->go[i] = go;
+            sent->copies[i] = copies;
             sent->from[i] = from;
             sent->bytes[i] = bytes;
-            if (f->sized) {
+            if (f->partial_chunks) {
                 next = ptx_setp(k, PTX_EQ, bytes, ptx_u32(16));
-                go = ptx_and(k, go, next);
+                copies = ptx_and(k, copies, next);
             }
-            ptxk_load16(k, &go, ptx_at(from, 0), sent->words[i]);
+            ptxk_load16(k, &copies, ptx_at(from, 0), sent->words[i]);
         }
-        if (!f->toggles || ptxk__round_is_whole(f, i)) continue;
-        next = ptx_get(k, s->full[i]);
-        next = ptx_sub(k, s->both[i], next);
-        ptx_set(k, s->full[i], next);
+        if (!f->odd_step_shift || ptxk__round_is_whole(f, i)) continue;
+        next = ptx_get(k, s->full_bytes[i]);
+        next = ptx_sub(k, s->full_sum[i], next);
+        ptx_set(k, s->full_bytes[i], next);
     }
     if (async) ptx_cp_async_commit(k);
 }
@@ -5057,11 +5064,11 @@ static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const pt
     if (ptxk__has_cp_async(k)) return;
     for (i = 0; i < f->rounds; i++) {
         if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
-        ptx_guard(k, sent->go[i]);
+        ptx_guard(k, sent->copies[i]);
         ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), sent->words[i]);
         if (f->block->aligned) continue;
         p = ptx_setp(k, PTX_LT, sent->bytes[i], ptx_u32(16));
-        p = ptx_and(k, p, sent->go[i]);
+        p = ptx_and(k, p, sent->copies[i]);
         ptx_if(k, p);
         j = ptx_for(k, ptx_u32(0), sent->bytes[i], ptx_u32(2));
         from = ptx_ptr_add(k, sent->from[i], j, 1);
@@ -5074,108 +5081,111 @@ static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const pt
 }
 
 /* Computes the number of steps for `bytes` bytes of each row, and the last step. */
-static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
+static void ptxk__rows_count_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
     ptx_val last_step, p;
     s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
     last_step = ptx_sub(k, s->steps, ptx_u32(1));
-    if (f->toggles) {
-        s->turned = ptx_and(k, last_step, ptx_u32(1));
-        s->turned = ptx_mul(k, s->turned, ptx_u32(f->toggles));
+    if (f->odd_step_shift) {
+        s->last_step_shift = ptx_and(k, last_step, ptx_u32(1));
+        s->last_step_shift = ptx_mul(k, s->last_step_shift, ptx_u32(f->odd_step_shift));
     }
-    s->rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
-    s->rest = ptx_sub(k, bytes, s->rest);
-    if (f->sized) return;
-    p = ptx_setp(k, PTX_LT, s->own[0], s->rest);
-    s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
+    s->last_step_bytes = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
+    s->last_step_bytes = ptx_sub(k, bytes, s->last_step_bytes);
+    if (f->partial_chunks) return;
+    p = ptx_setp(k, PTX_LT, s->block_offset[0], s->last_step_bytes);
+    s->last_block_offset = ptx_selp(k, s->block_offset[0], ptx_u32(0), p);
 }
 
 /* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0 plus the
    bytes to skip in each row. */
 static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
                                   ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__copy_start *start) {
-    ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
+    ptx_val last_row, last_step, r, at, misalignment = ptx_u32(0), p, here, off;
+    ptx_val rest = s->last_step_bytes, unit;
     uint32_t i;
     unit = ptx_u32(f->unit_bytes);
     last_row = ptx_sub(k, n, ptx_u32(1));
-    if (!f->sized) last_step = ptx_sub(k, s->steps, ptx_u32(1));
+    if (!f->partial_chunks) last_step = ptx_sub(k, s->steps, ptx_u32(1));
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i)) {
-            r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
+            r = f->rows > 1 ? ptx_add(k, row, s->chunk_row[i]) : row;
             r = ptx_min(k, r, last_row);
             at = ptx_mul_wide(k, r, row_bytes);
             at = ptx_ptr_add(k, base, at, 1);
-            if (f->runs > 1) at = ptx_ptr_add(k, at, s->run_of[i], 1);
-            off = s->chunk_of[i];
+            if (f->runs > 1) at = ptx_ptr_add(k, at, s->chunk_run_start[i], 1);
+            off = s->chunk_offset[i];
             if (!f->block->aligned) {
-                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* used as a number, not dereferenced */
-                low = ptx_and(k, low, ptx_u32(f->grain - 1));
+                /* used as a number, not dereferenced */
+                misalignment = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC));
+                misalignment = ptx_and(k, misalignment, ptx_u32(f->copy_align - 1));
             }
-            if (f->toggles) {
-                off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
-                here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
-                start->half[i] = ptx_cvt(k, PTX_U64, here);
+            if (f->odd_step_shift) {
+                off = ptx_and(k, s->chunk_offset[i], ptx_u32(~(f->copy_align - 16)));
+                here = ptx_and(k, s->chunk_offset[i], ptx_u32(f->copy_align - 16));
+                start->sector_offset[i] = ptx_cvt(k, PTX_U64, here);
             } else if (!f->block->aligned) {
-                off = ptx_sub(k, s->chunk_of[i], low);
+                off = ptx_sub(k, s->chunk_offset[i], misalignment);
             }
-            start->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+            start->source[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
         }
-        if (!f->sized) {
-            p = ptx_setp(k, PTX_LT, s->chunk_of[i], s->rest);
-            start->count[i] = ptx_selp(k, s->steps, last_step, p);
-            if (i + 1 == f->rounds && f->step % 512)
-                start->count[i] = ptx_selp(k, start->count[i], ptx_u32(0), s->some);
+        if (!f->partial_chunks) {
+            p = ptx_setp(k, PTX_LT, s->chunk_offset[i], s->last_step_bytes);
+            start->chunk_steps[i] = ptx_selp(k, s->steps, last_step, p);
+            if (i + 1 == f->rounds && f->step_area % 512)
+                start->chunk_steps[i] = ptx_selp(k, start->chunk_steps[i], ptx_u32(0), s->copies_last_round);
             continue;
         }
-        here = low;
-        if (f->toggles) {
-            off = ptx_xor(k, low, ptx_u32(f->toggles));
-            here = ptx_xor(k, low, s->turned);
+        here = misalignment;
+        if (f->odd_step_shift) {
+            off = ptx_xor(k, misalignment, ptx_u32(f->odd_step_shift));
+            here = ptx_xor(k, misalignment, s->last_step_shift);
         }
-        if (f->runs > 1) rest = ptx_sub(k, s->rest, s->run_of[i]);
-        start->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        if (f->runs > 1) rest = ptx_sub(k, s->last_step_bytes, s->chunk_run_start[i]);
+        start->last_bytes[i] =
+            ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_offset[i]);
         if (ptxk__round_is_whole(f, i)) continue;
-        if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->run_of[i]);
-        start->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
-        if (!f->toggles) continue;
-        p = ptxk__chunk_bytes(k, unit, off, s->chunk_of[i]);
-        start->both[i] = ptx_add(k, start->full[i], p);
+        if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->chunk_run_start[i]);
+        start->full_bytes[i] = ptxk__chunk_bytes(k, unit, misalignment, s->chunk_offset[i]);
+        if (!f->odd_step_shift) continue;
+        p = ptxk__chunk_bytes(k, unit, off, s->chunk_offset[i]);
+        start->full_sum[i] = ptx_add(k, start->full_bytes[i], p);
     }
 }
 
 /* Computes the offsets in a slot at which the lane reads those rows. */
 static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
                                     ptx_val row_bytes, ptx_val row, ptx_val n) {
-    ptx_val last_row, r, at, low, p, here, off;
-    uint32_t i, t, delta = f->block->block_distance * (256 / f->block->values) * f->block->bytes;
+    ptx_val last_row, r, at, misalignment, p, here, off;
+    uint32_t i, t, read_distance = f->block->block_distance * (256 / f->block->values) * f->block->bytes;
     if (f->block->aligned) return;
     last_row = ptx_sub(k, n, ptx_u32(1));
-    if (f->abreast > 1) row = ptx_add(k, row, s->side);
-    for (i = 0; i < ptxk__rows_each(f); i++) {
-        r = ptx_add(k, row, ptx_u32(f->abreast * i));
+    if (f->row_sets > 1) row = ptx_add(k, row, s->row_set);
+    for (i = 0; i < ptxk__rows_of_lane(f); i++) {
+        r = ptx_add(k, row, ptx_u32(f->row_sets * i));
         r = ptx_min(k, r, last_row);
         at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* a number, as above */
-        low = ptx_mad(k, r, row_bytes, at);
-        if (f->runs > 1) low = ptx_add(k, low, s->run);
-        low = ptx_and(k, low, ptx_u32(f->grain - 1));
-        if (f->toggles) {
-            off = ptx_and(k, low, ptx_u32(f->toggles));
+        misalignment = ptx_mad(k, r, row_bytes, at);
+        if (f->runs > 1) misalignment = ptx_add(k, misalignment, s->run_start);
+        misalignment = ptx_and(k, misalignment, ptx_u32(f->copy_align - 1));
+        if (f->odd_step_shift) {
+            off = ptx_and(k, misalignment, ptx_u32(f->odd_step_shift));
             p = ptx_add(k, off, off);
-            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* forward, or back */
-            s->moved[i] = ptx_var_new(k, ptx_u32(0));
+            s->shift_step[i] = ptx_sub(k, ptx_u32(f->odd_step_shift), p); /* forward, or back */
+            s->slot_shift[i] = ptx_var_new(k, ptx_u32(0));
         }
-        for (t = 0; t < f->times; t++) {
-            if (t && delta % 4 == 0) {
-                s->block[t][i] = ptx_add(k, s->block[0][i], ptx_u32(delta));
-                s->words[t][i] = ptx_add(k, s->words[0][i], ptx_u32(delta));
-                s->pick[t][i] = s->pick[0][i];
+        for (t = 0; t < f->reads; t++) {
+            if (t && read_distance % 4 == 0) {
+                s->block[t][i] = ptx_add(k, s->block[0][i], ptx_u32(read_distance));
+                s->words[t][i] = ptx_add(k, s->words[0][i], ptx_u32(read_distance));
+                s->selector[t][i] = s->selector[0][i];
                 continue;
             }
-            here = ptx_add(k, low, s->own[t]);
-            here = ptx_add(k, here, ptx_u32(f->area * f->abreast * i));
+            here = ptx_add(k, misalignment, s->block_offset[t]);
+            here = ptx_add(k, here, ptx_u32(f->row_area * f->row_sets * i));
             s->block[t][i] = here;
             if (f->block->reader) continue;
             if (f->block->values == 32) { /* 2 bytes, then integers: in the same words at any alignment */
-                off = ptx_and(k, low, ptx_u32(2));
+                off = ptx_and(k, misalignment, ptx_u32(2));
                 at = ptx_add(k, here, off);
                 here = ptx_add(k, here, ptx_u32(2));
             } else {
@@ -5185,7 +5195,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             s->words[t][i] = at;
             off = ptx_sub(k, here, at);
             off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
-            s->pick[t][i] = ptx_as(off, PTX_B32);
+            s->selector[t][i] = ptx_as(off, PTX_B32);
         }
     }
 }
@@ -5200,37 +5210,37 @@ PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__row
     ptxk__chunks_in_flight sent;
     uint32_t i;
     base = ptx_ptr_add(k, weights, skip, 1);
-    ptxk__rows_steps(k, f, s, bytes);
+    ptxk__rows_count_steps(k, f, s, bytes);
     ptxk__rows_find_start(k, f, s, base, row_bytes, row, n, &start);
-    memcpy(s->from, start.from, sizeof s->from);
-    memcpy(s->count, start.count, sizeof s->count);
-    memcpy(s->both, start.both, sizeof s->both);
-    memcpy(s->half, start.half, sizeof s->half);
-    memcpy(s->last, start.last, sizeof s->last);
-    for (i = 0; i < f->rounds && f->sized; i++)
-        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, start.full[i]);
+    memcpy(s->source, start.source, sizeof s->source);
+    memcpy(s->chunk_steps, start.chunk_steps, sizeof s->chunk_steps);
+    memcpy(s->full_sum, start.full_sum, sizeof s->full_sum);
+    memcpy(s->sector_offset, start.sector_offset, sizeof s->sector_offset);
+    memcpy(s->last_bytes, start.last_bytes, sizeof s->last_bytes);
+    for (i = 0; i < f->rounds && f->partial_chunks; i++)
+        if (!ptxk__round_is_whole(f, i)) s->full_bytes[i] = ptx_var_new(k, start.full_bytes[i]);
     ptxk__rows_slot_offsets(k, f, s, base, row_bytes, row, n);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     for (i = 0; i + 1 < f->stages; i++) {
         ptx_var index = ptx_var_new(k, ptx_u32(i));
         r = ptx_get(k, index);
-        ptxk__rows_issue_copies(k, f, s, ptx_u32(i * f->step), r, &sent);
+        ptxk__rows_issue_copies(k, f, s, ptx_u32(i * f->step_area), r, &sent);
         ptxk__rows_store_chunks(k, f, &sent);
     }
     s->slot = ptx_var_new(k, ptx_u32(0));
 }
 
-/* Creates the variables that hold where the copies begin, for states with `next`. */
-PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
+/* Creates the variables that hold where the copies begin, for states with redirect_copies. */
+PTXK__SHARED void ptxk__rows_new_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
-    s->ahead = ptx_var_new(k, ptx_u32(0));
+    s->next_copy_step = ptx_var_new(k, ptx_u32(0));
     for (i = 0; i < rounds; i++) {
-        s->kept[0][i] = ptx_var_new(k, ptx_u64(0));
-        s->kept[1][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[2][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[3][i] = ptx_var_new(k, ptx_u64(0));
-        s->full[i] = ptx_var_new(k, ptx_u32(0));
+        s->saved_start[0][i] = ptx_var_new(k, ptx_u64(0));
+        s->saved_start[1][i] = ptx_var_new(k, ptx_u32(0));
+        s->saved_start[2][i] = ptx_var_new(k, ptx_u32(0));
+        s->saved_start[3][i] = ptx_var_new(k, ptx_u64(0));
+        s->full_bytes[i] = ptx_var_new(k, ptx_u32(0));
     }
 }
 
@@ -5239,44 +5249,48 @@ PTXK__SHARED void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i))
-            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(start->from[i], PTX_GENERIC), PTX_U64));
-        if (!f->sized) {
-            ptx_set(k, s->kept[1][i], start->count[i]);
+            ptx_set(k, s->saved_start[0][i], ptx_as(ptx_ptr(start->source[i], PTX_GENERIC), PTX_U64));
+        if (!f->partial_chunks) {
+            ptx_set(k, s->saved_start[1][i], start->chunk_steps[i]);
             continue;
         }
-        ptx_set(k, s->kept[1][i], start->last[i]);
-        if (f->toggles && !ptxk__round_is_consecutive(f, i)) ptx_set(k, s->kept[3][i], start->half[i]);
+        ptx_set(k, s->saved_start[1][i], start->last_bytes[i]);
+        if (f->odd_step_shift && !ptxk__round_is_consecutive(f, i))
+            ptx_set(k, s->saved_start[3][i], start->sector_offset[i]);
         if (ptxk__round_is_whole(f, i)) continue;
-        ptx_set(k, s->full[i], start->full[i]);
-        if (f->toggles) ptx_set(k, s->kept[2][i], start->both[i]);
+        ptx_set(k, s->full_bytes[i], start->full_bytes[i]);
+        if (f->odd_step_shift) ptx_set(k, s->saved_start[2][i], start->full_sum[i]);
     }
-    ptx_set(k, s->ahead, ptx_u32(0));
+    ptx_set(k, s->next_copy_step, ptx_u32(0));
 }
 
 /* Issues the copies of the next step, of these rows or the first of the next rows; always commits a group. */
 static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
                                   ptxk__chunks_in_flight *sent) {
-    ptx_val index = ptx_get(k, s->ahead), p;
+    ptx_val index = ptx_get(k, s->next_copy_step), p;
     uint32_t i;
     p = ptx_setp(k, PTX_GE, index, s->steps);
     ptx_if(k, p);
-    s->next(s->context);
+    s->redirect_copies(s->context);
     ptx_end(k);
     for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_is_consecutive(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
-        if (!f->sized) {
-            s->count[i] = ptx_get(k, s->kept[1][i]);
+        if (!ptxk__round_is_consecutive(f, i))
+            s->source[i] = ptx_ptr(ptx_get(k, s->saved_start[0][i]), PTX_GLOBAL);
+        if (!f->partial_chunks) {
+            s->chunk_steps[i] = ptx_get(k, s->saved_start[1][i]);
             continue;
         }
-        s->last[i] = ptx_get(k, s->kept[1][i]);
-        if (f->toggles && !ptxk__round_is_consecutive(f, i)) s->half[i] = ptx_get(k, s->kept[3][i]);
-        if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[2][i]);
+        s->last_bytes[i] = ptx_get(k, s->saved_start[1][i]);
+        if (f->odd_step_shift && !ptxk__round_is_consecutive(f, i))
+            s->sector_offset[i] = ptx_get(k, s->saved_start[3][i]);
+        if (f->odd_step_shift && !ptxk__round_is_whole(f, i))
+            s->full_sum[i] = ptx_get(k, s->saved_start[2][i]);
     }
-    index = ptx_get(k, s->ahead);
+    index = ptx_get(k, s->next_copy_step);
     ptxk__rows_issue_copies(k, f, s, slot, index, sent);
     index = ptx_add(k, index, ptx_u32(1));
     index = ptx_min(k, index, s->steps);
-    ptx_set(k, s->ahead, index);
+    ptx_set(k, s->next_copy_step, index);
 }
 
 /* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
@@ -5286,7 +5300,7 @@ PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptx
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     ptx_set(k, s->slot, ptx_u32(0));
     i = ptx_for(k, ptx_u32(0), ptx_u32(f->stages - 1), ptx_u32(1));
-    slot = ptx_mul(k, i, ptx_u32(f->step));
+    slot = ptx_mul(k, i, ptx_u32(f->step_area));
     ptxk__rows_issue_next(k, f, s, slot, &sent);
     ptxk__rows_store_chunks(k, f, &sent);
     ptx_end(k);
@@ -5294,14 +5308,14 @@ PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptx
 
 /* x of one column for a lane: x[plane][half], or plain numbers; factors of halves; the negated sum. */
 typedef struct ptxk__x_share {
-    ptx_val x[2][4][4], number[8], d[4], sum;
+    ptx_val x[2][4][4], plain[8], d[4], sum;
     ptx_val half_sum[2]; /* formats with a reader: negated sums of the halves, or of both in [0] */
 } ptxk__x_share;
 
 /* Adds the product of a share and x to the sum, for formats with a reader: half_scale (d P) - half_minimum
    (sum of x) for each half, or for both together. P: the dot product of integers. */
-static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
-                                 const ptxk__x_share *x, ptx_var sum) {
+static void ptxk__rows_add_share_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                                         const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val total = ptx_get(k, sum), dot = ptx_s32(0), high;
     uint32_t parts = 1 + f->block->reader->halves, h, p, i;
@@ -5327,13 +5341,13 @@ static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk_
      unscaled    factor (d (P + P')); Q4_0: factor (d first (16 P + P') - offset s)
    P and P' are the dot products of the halves' bytes with x's integers, exact and below 2^31: at most 16 *
    240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
-static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
-                               const ptxk__x_share *x, ptx_var sum) {
+static void ptxk__rows_add_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                                   const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val part[4], total, dot, scale;
     uint32_t h, p, i;
     if (f->block->reader) {
-        ptxk__rows_add_share(k, f, w, x, sum);
+        ptxk__rows_add_share_product(k, f, w, x, sum);
         return;
     }
     for (p = 0; p < f->planes && f->block->kind == PTXK__FORMAT_UNSCALED; p++) {
@@ -5375,15 +5389,15 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
     ptx_set(k, sum, dot);
 }
 
-static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
-                         uint32_t time, ptxk__x_share *x) {
+static void ptxk__rows_load_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
+                              uint32_t read_index, ptxk__x_share *x) {
     const ptxk__block *b = f->block;
     ptx_val here;
-    uint32_t h, p, shift = 256 * f->planes * b->block_distance * time;
+    uint32_t h, p, shift = 256 * f->planes * b->block_distance * read_index;
     memset(x, 0, sizeof *x);
     for (h = 0; h < 2; h++) {
         here = ptx_ptr_add(k, record, s->lane.x_offset[h], 1);
-        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->number + 4 * h);
+        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->plain + 4 * h);
         for (p = 0; p < f->planes; p++) {
             ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x->x[p][h]);
             if (f->groups == 4)
@@ -5391,7 +5405,7 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
         }
     }
     if (!f->planes) return;
-    here = ptx_ptr_add(k, record, s->lane.d_offset[time], 1);
+    here = ptx_ptr_add(k, record, s->lane.d_offset[read_index], 1);
     if (f->groups == 4) {
         ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->d);
         return;
@@ -5421,14 +5435,14 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
         if (b->second_scale < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second_scale));
     }
     if (!b->has_minimum && !(b->offset > 0)) return;
-    here = ptx_ptr_add(k, record, s->lane.sum_offset[time], 1);
+    here = ptx_ptr_add(k, record, s->lane.sum_offset[read_index], 1);
     x->sum = ptx_ld(k, PTX_F32, ptx_at(here, 128));
     x->sum = b->has_minimum ? ptx_neg(k, x->sum) : ptx_op2(k, PTX_MUL, PTX_RN, x->sum, ptx_f32(-b->offset));
 }
 
-static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
-                            ptx_val stride) {
-    ptx_val here, slot, before, own, p, record;
+static void ptxk__rows_run_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
+                                ptx_val stride) {
+    ptx_val here, slot, previous_slot, block, p, record;
     ptxk__share share[PTXK__ROWS_MAX];
     ptxk__x_share x;
     ptxk__place place;
@@ -5437,48 +5451,48 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
     memset(&place, 0, sizeof place);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* this step has arrived; the one before has been read */
-    /* the previous step used slot `before`; the step f->stages - 1 ahead reuses it */
+    /* the step f->stages - 1 ahead reuses the slot of the previous step */
     slot = ptx_get(k, s->slot);
     here = ptx_ptr_add(k, s->ring, slot, 1);
     if (f->stages == 2) {
-        before = ptx_xor(k, slot, ptx_u32(f->step));
-        ptx_set(k, s->slot, before);
+        previous_slot = ptx_xor(k, slot, ptx_u32(f->step_area));
+        ptx_set(k, s->slot, previous_slot);
     } else {
-        before = ptx_sub(k, slot, ptx_u32(f->step));
+        previous_slot = ptx_sub(k, slot, ptx_u32(f->step_area));
         p = ptx_setp(k, PTX_EQ, slot, ptx_u32(0));
-        before = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), before, p);
-        p = ptx_setp(k, PTX_EQ, slot, ptx_u32((f->stages - 1) * f->step));
-        slot = ptx_add(k, slot, ptx_u32(f->step));
+        previous_slot = ptx_selp(k, ptx_u32((f->stages - 1) * f->step_area), previous_slot, p);
+        p = ptx_setp(k, PTX_EQ, slot, ptx_u32((f->stages - 1) * f->step_area));
+        slot = ptx_add(k, slot, ptx_u32(f->step_area));
         slot = ptx_selp(k, ptx_u32(0), slot, p);
         ptx_set(k, s->slot, slot);
     }
     slot = here;
-    if (s->next) {
-        ptxk__rows_issue_next(k, f, s, before, &sent);
+    if (s->redirect_copies) {
+        ptxk__rows_issue_next(k, f, s, previous_slot, &sent);
         if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no group: other slots */
     } else {
         here = ptx_add(k, step, ptx_u32(f->stages - 1));
-        ptxk__rows_issue_copies(k, f, s, before, here, &sent);
+        ptxk__rows_issue_copies(k, f, s, previous_slot, here, &sent);
     }
-    own = s->own[0];
-    if (!f->sized) {
+    block = s->block_offset[0];
+    if (!f->partial_chunks) {
         here = ptx_add(k, step, ptx_u32(1));
         p = ptx_setp(k, PTX_EQ, here, s->steps);
-        own = ptx_selp(k, s->own_last, own, p);
+        block = ptx_selp(k, s->last_block_offset, block, p);
     }
-    if (f->block->aligned) own = ptx_ptr_add(k, slot, own, 1);
-    for (t = 0; t < f->times; t++) {
-        for (r = 0; r < ptxk__rows_each(f); r++) {
+    if (f->block->aligned) block = ptx_ptr_add(k, slot, block, 1);
+    for (t = 0; t < f->reads; t++) {
+        for (r = 0; r < ptxk__rows_of_lane(f); r++) {
             if (f->block->aligned) {
-                place.block = ptx_ptr_add(k, own, ptx_u32(r * f->area), 1);
+                place.block = ptx_ptr_add(k, block, ptx_u32(r * f->row_area), 1);
             } else {
                 here = slot;
-                if (f->toggles) {
-                    p = ptx_get(k, s->moved[r]);
+                if (f->odd_step_shift) {
+                    p = ptx_get(k, s->slot_shift[r]);
                     here = ptx_ptr_add(k, slot, p, 1);
-                    if (t + 1 == f->times) {
-                        p = ptx_sub(k, s->move[r], p);
-                        ptx_set(k, s->moved[r], p);
+                    if (t + 1 == f->reads) {
+                        p = ptx_sub(k, s->shift_step[r], p);
+                        ptx_set(k, s->slot_shift[r], p);
                     }
                 }
                 place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
@@ -5492,39 +5506,39 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                 } else {
                     place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
                 }
-                place.selector = s->pick[t][r];
+                place.selector = s->selector[t][r];
             }
             f->block->read(k, &s->lane, &place, &share[r]);
         }
-        record = ptx_get(k, s->x);
+        record = ptx_get(k, s->next_record);
         record = ptx_ptr(record, PTX_SHARED);
         for (c = 0; c < f->columns; c++) {
             if (c) record = ptx_ptr_add(k, record, stride, 1);
-            ptxk__rows_x(k, f, s, record, t, &x);
-            for (r = 0; r < ptxk__rows_each(f); r++) {
+            ptxk__rows_load_x(k, f, s, record, t, &x);
+            for (r = 0; r < ptxk__rows_of_lane(f); r++) {
                 if (f->planes) {
-                    ptxk__rows_product(k, f, &share[r], &x, s->sum[c][r]);
+                    ptxk__rows_add_product(k, f, &share[r], &x, s->sum[c][r]);
                 } else {
                     here = ptx_get(k, s->sum[c][r]);
-                    here = ptxk_dot(k, 8, share[r].plain, x.number, here);
+                    here = ptxk_dot(k, 8, share[r].plain, x.plain, here);
                     ptx_set(k, s->sum[c][r], here);
                 }
             }
         }
     }
-    record = ptx_get(k, s->x);
-    record = ptx_add(k, record, ptx_u32(f->unit / f->values * f->record));
-    ptx_set(k, s->x, record);
+    record = ptx_get(k, s->next_record);
+    record = ptx_add(k, record, ptx_u32(f->unit / f->record_values * f->record_bytes));
+    ptx_set(k, s->next_record, record);
     ptxk__rows_store_chunks(k, f, &sent);
 }
 
 /* Adds up the sums of a column over the warp: lane l < f->rows gets row l. A lane with several sums sends
    half of them to its neighbour, and adds the neighbour's to the others. */
-static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane, ptx_val *sum) {
-    uint32_t n = ptxk__rows_each(f), bit, i;
+static ptx_val ptxk__rows_reduce(ptx_kernel *k, const ptxk__rows *f, ptx_val lane, ptx_val *sum) {
+    uint32_t n = ptxk__rows_of_lane(f), bit, i;
     ptx_val odd, other;
     for (bit = 1; bit < 32; bit *= 2) {
-        if (f->abreast > 1 && bit == 4) continue; /* lanes of other rows */
+        if (f->row_sets > 1 && bit == 4) continue; /* lanes of other rows */
         for (i = 0; i < (n > 1 ? n / 2 : 1); i++) {
             other = sum[i];
             if (n > 1) {
@@ -5538,7 +5552,7 @@ static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane,
         }
         n = (n + 1) / 2;
     }
-    if (f->abreast == 1) return sum[0];
+    if (f->row_sets == 1) return sum[0];
     odd = ptx_and(k, lane, ptx_u32(1)); /* row 2 i + j: of lane i + 4 j */
     other = ptx_shr(k, lane, ptx_u32(1));
     other = ptx_mad(k, odd, ptx_u32(4), other);
@@ -5550,17 +5564,17 @@ static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane,
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
                               ptx_val stride, ptx_val out[8]) {
     ptx_val step, sum[PTXK__ROWS_MAX];
-    uint32_t c, r, rows = ptxk__rows_each(f);
-    s->x = ptx_var_new(k, x);
+    uint32_t c, r, rows = ptxk__rows_of_lane(f);
+    s->next_record = ptx_var_new(k, x);
     for (c = 0; c < f->columns; c++)
         for (r = 0; r < rows; r++) s->sum[c][r] = ptx_var_new(k, ptx_f32(0));
     step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
-    ptxk__rows_step(k, f, s, step, stride);
+    ptxk__rows_run_step(k, f, s, step, stride);
     ptx_end(k);
-    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* only empty groups remain */
+    if (ptxk__has_cp_async(k) && !s->redirect_copies) ptx_cp_async_wait_all(k); /* only empty groups remain */
     for (c = 0; c < f->columns; c++) {
         for (r = 0; r < rows; r++) sum[r] = ptx_get(k, s->sum[c][r]);
-        out[c] = ptxk__rows_join(k, f, s->id, sum);
+        out[c] = ptxk__rows_reduce(k, f, s->lane_id, sum);
     }
 }
 
@@ -12277,11 +12291,11 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
             return ptxk__refuse(why, PTX_E_DESC,
                                 "gemv: %s is %s and format is %s: both must be quantised, or both plain",
                                 names[i], ptxk_format_name(format[i]), ptxk_format_name(format[0]));
-        if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
+        if (ptxk__block_k_multiple(b) > f->k_step) f->k_step = ptxk__block_k_multiple(b);
     }
     f->planes = f->rows[0].block->kind == PTXK__FORMAT_PLAIN ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
-    f->record_bytes = ptxk__x_record(f->planes);
-    f->record_values = ptxk__x_values(f->planes);
+    f->record_bytes = ptxk__x_record_bytes(f->planes);
+    f->record_values = ptxk__x_record_values(f->planes);
     f->results_bytes =
         4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
     max_ring = (ptxk__gemv_shared_bytes(f) - 2 * f->record_bytes * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
@@ -12298,8 +12312,8 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
             (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, min_rows, max_ring);
         if (f->rows[i].unit / f->record_values > f->step_records)
             f->step_records = f->rows[i].unit / f->record_values;
-        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring_bytes)
-            f->ring_bytes = f->rows[i].ring * PTXK__GEMV_WARPS;
+        if (f->rows[i].ring_bytes * PTXK__GEMV_WARPS > f->ring_bytes)
+            f->ring_bytes = f->rows[i].ring_bytes * PTXK__GEMV_WARPS;
     }
     return PTX_E_NONE;
 }
@@ -13389,7 +13403,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         bytes |= (uint32_t)ptxk__gemm_is_byte(b);
         f->mixed = f->pair > 1 && format[i] != format[0];
         if (f->mixed && wide) return PTX_E_DESC;
-        if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
+        if (ptxk__block_k_multiple(b) > f->k_step) f->k_step = ptxk__block_k_multiple(b);
         for (j = 0; j < f->tilings && f->tiling[j].block != b;) j++;
         f->tiling_index[i] = j;
         if (j < f->tilings) continue;
@@ -23074,7 +23088,7 @@ PTXK__LEFT_OUT(quantize)
 #define PTXK__DEC_UNIT 1024u    /* values of x in a unit, a record of integers; slices are whole units */
 #define PTXK__DEC_SHARED 65536u /* dynamic shared memory that all devices from sm_75 on allow (opt-in) */
 #define PTXK__DEC_ROUNDS 8u     /* most chunks of a step that a lane copies, ptxk__rows.rounds */
-#define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
+#define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record_bytes */
 #define PTXK__DEC_MESSAGE_HEAD 128u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 7u      /* of products */
 #define PTXK__DEC_CHOICES 32u   /* most choices of all sequences together */
@@ -23232,8 +23246,9 @@ static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *w
         const uint32_t columns = i == 3 ? d->expert_ffn : i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest of the formats; each size divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
-            if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
-                block = ptxk__block_whole(&ptxk__blocks[j]);
+            if (d->formats & PTXK_SET(ptxk__blocks[j].id)
+                && ptxk__block_even_values(&ptxk__blocks[j]) < block)
+                block = ptxk__block_even_values(&ptxk__blocks[j]);
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, must be a multiple of %u, the smallest block of formats",
@@ -23297,7 +23312,7 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
         if (ptxk__blocks[i].kind == PTXK__FORMAT_PLAIN) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
     }
-    if (d->formats & ~f->number_formats) f->integer_bytes = ptxk__x_record(f->planes);
+    if (d->formats & ~f->number_formats) f->integer_bytes = ptxk__x_record_bytes(f->planes);
     if (d->formats & f->number_formats) f->number_bytes = 4 * PTXK__DEC_UNIT;
     f->message_bytes = PTXK__DEC_MESSAGE_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
     fixed = PTXK__INFO_LAYER + f->layer_bytes + 8;
@@ -23318,7 +23333,8 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
             return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
-        if (f->form[i].ring * PTXK__DEC_WARPS > f->ring) f->ring = f->form[i].ring * PTXK__DEC_WARPS;
+        if (f->form[i].ring_bytes * PTXK__DEC_WARPS > f->ring)
+            f->ring = f->form[i].ring_bytes * PTXK__DEC_WARPS;
     }
     f->messages_at = PTXK__DEC_SHARED - fixed;
     f->x_capacity = (f->messages_at - f->ring) / (f->integer_bytes + f->number_bytes);
@@ -23459,10 +23475,10 @@ static ptx_code ptxk__dec_check_matrix(const ptxk__dec *f, const char *name, con
     if (!e || !(f->d.formats & PTXK_SET(m->format)))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
                             name, ptxk__value_name_of(m->format).s);
-    if (columns % ptxk__block_whole(e))
+    if (columns % ptxk__block_even_values(e))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
-                            ptxk__block_whole(e), ptxk_format_name(m->format));
+                            ptxk__block_even_values(e), ptxk_format_name(m->format));
     if (m->reserved)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
     return PTX_E_NONE;
@@ -24085,7 +24101,8 @@ static void ptxk__dec_skip_to_slice(ptxk__slice_run *r, ptxk__dec_rows *o) {
     o->base = ptx_ptr_add(r->c->k, o->base, r->slice_offset, 1);
 }
 
-/* Continues the copies with the next rows, if these have the same format: ptxk__rows_state.next. */
+/* Continues the copies with the next rows, if these have the same format; this is
+   ptxk__rows_state.redirect_copies. */
 static void ptxk__dec_continue_copies(void *context) {
     ptxk__slice_run *r = (ptxk__slice_run *)context;
     ptxk__dec_state *c = r->c;
@@ -24116,11 +24133,11 @@ static void ptxk__slice_run_init(ptxk__dec_state *c, const ptxk__rows *f, ptxk__
     at = ptx_mul(k, c->warp, ptx_u32(c->f->ring / PTXK__DEC_WARPS));
     at = ptx_ptr_add(k, c->shared, at, 1);
     ptxk__rows_setup(k, f, &r->s, c->lane, at);
-    memcpy(r->s.kept, c->kept.kept, sizeof r->s.kept);
-    memcpy(r->s.full, c->kept.full, sizeof r->s.full);
+    memcpy(r->s.saved_start, c->kept.saved_start, sizeof r->s.saved_start);
+    memcpy(r->s.full_bytes, c->kept.full_bytes, sizeof r->s.full_bytes);
     r->s.slot = c->kept.slot;
-    r->s.ahead = c->kept.ahead;
-    r->s.next = ptxk__dec_continue_copies;
+    r->s.next_copy_step = c->kept.next_copy_step;
+    r->s.redirect_copies = ptxk__dec_continue_copies;
     r->s.context = r;
     while (1u << shift < f->block->values) shift++;
     at = ptx_get(k, c->j.columns);
@@ -24133,7 +24150,7 @@ static void ptxk__slice_run_init(ptxk__dec_state *c, const ptxk__rows *f, ptxk__
     end = ptx_min(k, end, r->row_bytes);
     bytes = ptx_sub(k, end, first);
     r->slice_offset = ptx_cvt(k, PTX_U64, first);
-    ptxk__rows_steps(k, f, &r->s, bytes);
+    ptxk__rows_count_steps(k, f, &r->s, bytes);
 }
 
 /* Issues the first copies of the next rows' weights, before the wait for x. */
@@ -25056,7 +25073,7 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
         position.second = position.offset = ptx_u32(0);
         ptxk__dec_set_position(c, c->product_position, &position);
         x_loaded = ptx_var_new(k, ptx_u32(0));
-        ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
+        ptxk__rows_new_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
         for (i = 0; i < 3; i++) c->copy_position[i] = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
