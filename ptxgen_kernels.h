@@ -3094,15 +3094,6 @@ PTXK__SHARED ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
     return s;
 }
 
-/* Replaces a score of +inf by the largest number, so that inf - inf is never computed. NaN stays NaN. */
-PTXK__SHARED ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
-    ptx_val infinite;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
-    infinite = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
-    return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
-}
-
 /* Sets the reference to `most`. Returns the factor by which the caller must multiply its sums. */
 PTXK__SHARED ptx_val ptxk__softmax_set_reference(ptx_kernel *k, const ptxk__softmax *s, ptx_val most) {
     ptx_val old = ptx_get(k, s->most), total = ptx_get(k, s->total), shrink;
@@ -7175,7 +7166,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             if (f->cache == PTX_E4M3) x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->scale);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
-            x = ptxk__softmax_finite(k, x);
+            x = ptxk__clamp_infinity(k, x);
             if (edge) {
                 key = ptx_add(k, position, ptx_s32(u * f->rows));
                 visible = ptxk__flash_is_visible(k, f, w, column, key);
@@ -8109,7 +8100,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                     if (f->terms > 1)
                         v[mt][n][e] = ptxk__flash_repair_infinite(k, f, score[mt][n][0][e], v[mt][n][e]);
                     if (!capped) v[mt][n][e] = ptx_mul(k, v[mt][n][e], s->factor[n][j]);
-                    v[mt][n][e] = ptxk__softmax_finite(k, v[mt][n][e]);
+                    v[mt][n][e] = ptxk__clamp_infinity(k, v[mt][n][e]);
                     most = ptx_max(k, v[mt][n][e], most);
                 }
             }
