@@ -2464,9 +2464,9 @@ PTXK__SHARED ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
 PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
                                         ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
-    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    ptx_val exists = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
-    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
+    return ptx_ld_if(k, exists, PTX_U32, ptx_at(at, 0), otherwise);
 }
 
 /* -- vocabulary: numbers in kernels -- */
@@ -2532,11 +2532,11 @@ static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
 
 PTXK__SHARED ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
 
-/* Limits x to at most `most` and, with `both`, to at least -most. NaN stays NaN. */
-static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
+/* Limits x to at most `most` and, if symmetric, to at least -most. NaN stays NaN. */
+static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int symmetric) {
     ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
     x = ptx_selp(k, ptx_f32(most), x, p);
-    if (!both) return x;
+    if (!symmetric) return x;
     p = ptx_setp(k, PTX_LT, x, ptx_f32(-most));
     return ptx_selp(k, ptx_f32(-most), x, p);
 }
@@ -2698,13 +2698,13 @@ PTXK__SHARED void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk
                                   ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
     uint32_t passes = t->rows / t->pass_rows, period = ptxk__tile_swizzle_period(t), i, j, n = async ? 1 : 2;
-    ptx_val base[8], left, p, valid, words[2][4], here;
-    left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
-    if (t->padded_chunks > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->in_row);
+    ptx_val base[8], rows_left, p, valid, words[2][4], here;
+    rows_left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
+    if (t->padded_chunks > t->chunks) rows_left = ptx_selp(k, rows_left, ptx_s32(0), c->in_row);
     for (i = 0; i < period; i++) base[i] = ptx_ptr_add(k, to, c->tile_offset[i], 1);
     for (i = 0; i < passes; i += n) {
         for (j = i; j < i + n && j < passes; j++) {
-            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass_rows)));
+            p = ptx_setp(k, PTX_GT, rows_left, ptx_s32((int64_t)(j * t->pass_rows)));
             here = j ? ptxk__advance_rows(k, from, stride, j * t->pass_rows, bytes) : from;
             if (async) {
                 valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
@@ -2817,37 +2817,37 @@ PTXK__SHARED void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], con
    cluster of its own. Blocks of the highest ranks may exit immediately: the cluster barrier waits only for
    the live ones, and nobody reads the shared memory of the others. */
 typedef struct ptxk__cluster {
-    int possible;
+    int is_supported;
     ptx_val rank, live; /* this block's rank; the number of live blocks, ranks 0 ... live - 1 */
 } ptxk__cluster;
 
 static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
     ptxk__cluster c;
-    c.possible = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
+    c.is_supported = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
     c.live = ptx_u32(1);
     c.rank = ptx_u32(0);
-    if (c.possible) ptx_max_cluster(k, PTXK__CLUSTER);
+    if (c.is_supported) ptx_max_cluster(k, PTXK__CLUSTER);
     return c;
 }
 
 /* The condition on which a block of the cluster exits, declared uniform for the verifier. Blocks may differ
    in it: see above. */
 static ptx_val ptxk__cluster_exit_condition(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
-    return c->possible ? ptx_cluster_uniform(k, p) : p;
+    return c->is_supported ? ptx_cluster_uniform(k, p) : p;
 }
 
 /* Splits the cluster barrier: work between arrive and wait does not wait for other blocks. */
 static void ptxk__cluster_arrive(ptx_kernel *k, const ptxk__cluster *c) {
-    if (c->possible) ptx_cluster_arrive(k);
+    if (c->is_supported) ptx_cluster_arrive(k);
 }
 
 static void ptxk__cluster_wait(ptx_kernel *k, const ptxk__cluster *c) {
-    if (c->possible) ptx_cluster_wait(k);
+    if (c->is_supported) ptx_cluster_wait(k);
 }
 
 /* A barrier of the cluster; it includes one of the block. */
 static void ptxk__cluster_barrier(ptx_kernel *k, const ptxk__cluster *c) {
-    if (!c->possible) {
+    if (!c->is_supported) {
         ptx_bar_sync(k, ptx_imm(0));
         return;
     }
@@ -2858,7 +2858,7 @@ static void ptxk__cluster_barrier(ptx_kernel *k, const ptxk__cluster *c) {
 /* p where this block owns piece i of work shared by the live blocks, else false. */
 static ptx_val ptxk__cluster_owns_piece(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
     ptx_val mine;
-    if (!c->possible) return p;
+    if (!c->is_supported) return p;
     mine = ptx_rem(k, i, c->live);
     mine = ptx_setp(k, PTX_EQ, mine, c->rank);
     return ptx_and(k, p, mine);
@@ -2867,10 +2867,10 @@ static ptx_val ptxk__cluster_owns_piece(ptx_kernel *k, const ptxk__cluster *c, p
 /* The address in the `turn`th live block after this one (cyclically) that corresponds to `address` here. */
 static ptx_val ptxk__cluster_peer_address(ptx_kernel *k, const ptxk__cluster *c, ptx_val address,
                                           ptx_val turn) {
-    ptx_val rank = ptx_add(k, c->rank, turn), less, p;
-    less = ptx_sub(k, rank, c->live);
+    ptx_val rank = ptx_add(k, c->rank, turn), wrapped, p;
+    wrapped = ptx_sub(k, rank, c->live);
     p = ptx_setp(k, PTX_GE, rank, c->live);
-    rank = ptx_selp(k, less, rank, p);
+    rank = ptx_selp(k, wrapped, rank, p);
     return ptx_mapa(k, address, rank);
 }
 
@@ -2885,13 +2885,13 @@ static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32
     ptx_val turn;
     *to = here;
     if (!pass) return 1;
-    if (pass == 1 && c->possible) {
+    if (pass == 1 && c->is_supported) {
         ptx_cluster_wait(k);
         turn = ptx_for(k, ptx_u32(1), c->live, ptx_u32(1));
         *to = ptxk__cluster_peer_address(k, c, here, turn);
         return 1;
     }
-    if (c->possible) ptx_end(k);
+    if (c->is_supported) ptx_end(k);
     ptxk__cluster_barrier(k, c);
     return 0;
 }
@@ -2926,7 +2926,7 @@ PTXK__SHARED double ptxk__byte_value_scale(ptx_kernel *k, uint32_t type) {
 /* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; interleaved: of bytes 0
    and 2, 1 and 3. Exact. s8, q8_0: the integers. */
 static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int interleaved, ptx_val word, ptx_val out[2]) {
-    ptx_val half[2], x, more;
+    ptx_val half[2], x, bias;
     uint32_t i;
     if (type == PTX_E5M2) { /* the upper half of an f16 */
         for (i = 0; i < 2; i++) {
@@ -2936,12 +2936,12 @@ static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int interleaved, ptx
         return;
     }
     if (type == PTXK_Q8_0 || type == PTX_S8) { /* as f16: 1024 + (128 + the number) - 1152 */
-        more = ptx_mov(k, ptx_b32(0x64806480));
+        bias = ptx_mov(k, ptx_b32(0x64806480));
         word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
         for (i = 0; i < 2; i++) {
             uint32_t selector = interleaved ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
             x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(selector));
-            x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(more, PTX_F16X2));
+            x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(bias, PTX_F16X2));
             out[i] = ptx_as(x, PTX_B32);
         }
         return;
@@ -3055,10 +3055,10 @@ PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val 
 /* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
    there is no array. */
 PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
-    ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
-    there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    ptx_val array = ptxk__arg_ptr(k, args, offset), exists, at;
+    exists = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, head, 4);
-    return ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(1));
+    return ptx_ld_if(k, exists, PTX_F32, ptx_at(at, 0), ptx_f32(1));
 }
 
 /* The address of the q8_0 factor of the element that is `offset` (u64) elements after the one whose factor is
@@ -3365,15 +3365,15 @@ static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     lane->derived[7] = ptx_and(k, lane->derived[5], ptx_b32(0xff));
 }
 
-/* (a >> shift & mask) | (b >> other & rest) */
-static ptx_val ptxk__merge_fields(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
-                                  ptx_val other, ptx_val rest) {
+/* (a >> a_shift & a_mask) | (b >> b_shift & b_mask) */
+static ptx_val ptxk__merge_fields(ptx_kernel *k, ptx_val a, ptx_val a_shift, ptx_val a_mask, ptx_val b,
+                                  ptx_val b_shift, ptx_val b_mask) {
     ptx_val high, low;
-    high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
-    high = ptx_and(k, high, ptx_as(mask, PTX_U32));
-    low = ptx_shr(k, ptx_as(b, PTX_U32), other);
-    return ptx_lop3(k, ptx_as(low, PTX_B32), rest, ptx_as(high, PTX_B32),
-                    ptx_imm(0xea)); /* low & rest | high */
+    high = ptx_shr(k, ptx_as(a, PTX_U32), a_shift);
+    high = ptx_and(k, high, ptx_as(a_mask, PTX_U32));
+    low = ptx_shr(k, ptx_as(b, PTX_U32), b_shift);
+    return ptx_lop3(k, ptx_as(low, PTX_B32), b_mask, ptx_as(high, PTX_B32),
+                    ptx_imm(0xea)); /* low & b_mask | high */
 }
 
 /* Reads the first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
@@ -3587,17 +3587,17 @@ static ptx_val ptxk__index_value(ptx_kernel *k, ptxk__index n) {
     return n.constant ? ptx_add(k, n.variable, ptx_u32(n.constant)) : n.variable;
 }
 
-/* (n >> shift & mask) * times + plus */
+/* (n >> shift & mask) * multiplier + addend */
 static ptxk__index ptxk__index_from_bits(ptx_kernel *k, ptxk__index n, uint32_t shift, uint32_t mask,
-                                         uint32_t times, uint32_t plus) {
+                                         uint32_t multiplier, uint32_t addend) {
     ptx_val x;
-    if (n.is_constant) return ptxk__constant_index((n.constant >> shift & mask) * times + plus);
+    if (n.is_constant) return ptxk__constant_index((n.constant >> shift & mask) * multiplier + addend);
     x = ptxk__index_value(k, n);
     if (shift) x = ptx_shr(k, x, ptx_u32(shift));
     if (mask != 0xffffffffu) x = ptx_and(k, x, ptx_u32(mask));
-    if (times != 1) x = ptx_mul(k, x, ptx_u32(times));
+    if (multiplier != 1) x = ptx_mul(k, x, ptx_u32(multiplier));
     n = ptxk__variable_index(x);
-    n.constant = plus;
+    n.constant = addend;
     return n;
 }
 
@@ -4094,7 +4094,7 @@ static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
 }
 
 /* 8 sign bits from 7: the eighth makes the number of ones even. */
-static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
+static ptx_val ptxk__complete_signs(ptx_kernel *k, ptx_val x) {
     ptx_val odd = ptx_popc(k, x);
     odd = ptx_shl(k, odd, ptx_u32(7));
     odd = ptx_and(k, odd, ptx_u32(128));
@@ -4157,10 +4157,10 @@ static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
             by = ptxk__index_from_bits(k, g, 0, 0xffffffffu, 7, 0);
             x = ptx_shr(k, ptx_as(x, PTX_U32), ptxk__index_value(k, by));
             x = ptx_and(k, x, ptx_u32(127));
-            signs = ptxk__even_signs(k, x);
+            signs = ptxk__complete_signs(k, x);
         } else {
             x = ptx_shr(k, index[0], ptx_u32(9));
-            signs = ptxk__even_signs(k, x);
+            signs = ptxk__complete_signs(k, x);
             index[0] = ptx_and(k, index[0], ptx_u32(511));
         }
         if (index_count == 2) {
@@ -4179,7 +4179,7 @@ static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
 }
 
 /* Scales are 2 q + 1, q the upper four bits of a share's word ... */
-static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__index at, ptxk__factors *f) {
+static void ptxk__read_word_scale(ptx_kernel *k, ptxk__source *s, ptxk__index at, ptxk__factors *f) {
     ptx_val x;
     ptxk__read_words(k, s, at, 1, &x);
     x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(28));
@@ -4189,7 +4189,7 @@ static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__index at, 
 }
 
 /* ... or the nibbles of a byte, of its halves. */
-static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__index at, ptxk__factors *f) {
+static void ptxk__read_byte_scales(ptx_kernel *k, ptxk__source *s, ptxk__index at, ptxk__factors *f) {
     ptx_val x = ptxk__read_byte(k, s, at), q;
     q = ptx_and(k, x, ptx_u32(15));
     q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
@@ -4206,7 +4206,7 @@ static void ptxk__iq2_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__sha
 }
 
 static void ptxk__iq2_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
-    ptxk__scale_of_word(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 8, 6), f);
+    ptxk__read_word_scale(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 8, 6), f);
 }
 
 static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
@@ -4215,7 +4215,7 @@ static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__shar
 }
 
 static void ptxk__iq2_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
-    ptxk__scales_of_byte(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 1, 66), f);
+    ptxk__read_byte_scales(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 1, 66), f);
 }
 
 static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
@@ -4224,7 +4224,7 @@ static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share
 }
 
 static void ptxk__iq2_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
-    ptxk__scales_of_byte(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 1, 74), f);
+    ptxk__read_byte_scales(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 1, 74), f);
 }
 
 static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
@@ -4233,7 +4233,7 @@ static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__sha
 }
 
 static void ptxk__iq3_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
-    ptxk__scale_of_word(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 4, 66), f);
+    ptxk__read_word_scale(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 4, 66), f);
 }
 
 static void ptxk__iq3_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
@@ -4256,7 +4256,7 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__index shar
    3. Where that bit is 1 the values are 8 g - 1, else 8 g + 1, with g of the table. */
 static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
                              int nibbles, ptx_val *out) {
-    ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
+    ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, bias, x;
     uint32_t i, j;
     for (i = 0; i < (p->all_quads ? 4 : 1); i++) {
         ptxk__index g = p->all_quads ? ptxk__constant_index(i) : ptxk__variable_index(p->lane), here, by;
@@ -4270,17 +4270,17 @@ static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_p
             high = ptxk__read_u16(k, s, here);
             by = ptxk__index_from_bits(k, g, 0, 3, 3, 0);
         }
-        less = ptx_shr(k, high,
+        bias = ptx_shr(k, high,
                        nibbles ? ptxk__index_value(k, ptxk__index_from_bits(k, g, 0, 1, 4, 3)) : ptx_u32(15));
-        less = ptx_and(k, less, ptx_u32(1));
-        less = ptx_mad(k, less, ptx_u32(0x02020202), ptx_u32(0x07070707));
+        bias = ptx_and(k, bias, ptx_u32(1));
+        bias = ptx_mad(k, bias, ptx_u32(0x02020202), ptx_u32(0x07070707));
         high = ptx_shr(k, high, ptxk__index_value(k, by));
         high = ptx_and(k, high, ptx_u32(7));
         index = ptx_mad(k, high, ptx_u32(256), index);
         x = ptx_ptr_add(k, table, index, 8);
         ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(x, 0), out + 2 * i);
         for (j = 2 * i; j < 2 * i + 2; j++) { /* bytes of the table are 8 g + 136 */
-            x = ptx_sub(k, ptx_as(out[j], PTX_U32), less);
+            x = ptx_sub(k, ptx_as(out[j], PTX_U32), bias);
             out[j] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
         }
     }
@@ -4645,17 +4645,18 @@ PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32
    followed by 32 factors d, of groups of 32, and by 32 sums: d times the sum of the integers. A record of
    numbers: group j of 4 values lies at 16 bytes times j ^ (j >> 3 & 1). */
 
-/* The factor d of a group: integers times d are x; x times *inverse are the integers. most: the largest |x|.
-   bad: the sum of x * 0, which is NaN when an element is not finite; d is NaN then. */
-static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
-    ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
-    *inverse = ptx_rcp(k, most);
-    *inverse = ptx_op2(k, PTX_MUL, PTX_RN, *inverse, top);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+/* The factor d of a group: integers times d are x; x times *inverse are the integers. abs_max: the largest
+   |x|. nan_sum: the sum of x * 0, which is NaN when an element is not finite; d is NaN then. */
+static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val abs_max, ptx_val nan_sum,
+                              ptx_val *inverse) {
+    ptx_val integer_max = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
+    *inverse = ptx_rcp(k, abs_max);
+    *inverse = ptx_op2(k, PTX_MUL, PTX_RN, *inverse, integer_max);
+    p = ptx_setp(k, PTX_GE, abs_max, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
     *inverse = ptx_selp(k, *inverse, ptx_f32(0), p);
-    most = ptx_selp(k, most, ptx_f32(0), p);
-    d = ptx_op2(k, PTX_DIV, PTX_RN, most, top);
-    return ptx_add(k, d, bad);
+    abs_max = ptx_selp(k, abs_max, ptx_f32(0), p);
+    d = ptx_op2(k, PTX_DIV, PTX_RN, abs_max, integer_max);
+    return ptx_add(k, d, nan_sum);
 }
 
 /* Stores 256 values of x in a record. Lane l of a full warp has values 8 l ... 8 l + 7, zeros past the end of
@@ -4663,7 +4664,7 @@ static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_
    (ignored with 0 planes, where a record has 256). */
 static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
                           const ptx_val x[8]) {
-    ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
+    ptx_val abs_max, nan_sum, inverse, d, sum, integer[8], rounded[8], words[2], p, at, here, other, bit;
     uint32_t e;
     if (!planes) {
         here = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(1));
@@ -4677,20 +4678,20 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
         return;
     }
     ptx_comment(k, "the group's factor; NaN when anything in it is not finite");
-    most = ptx_abs(k, x[0]);
-    bad = ptx_op2(k, PTX_MUL, PTX_RN, x[0], ptx_f32(0));
+    abs_max = ptx_abs(k, x[0]);
+    nan_sum = ptx_op2(k, PTX_MUL, PTX_RN, x[0], ptx_f32(0));
     for (e = 1; e < 8; e++) {
         d = ptx_abs(k, x[e]);
-        most = ptx_max(k, most, d);
-        bad = ptx_fma(k, x[e], ptx_f32(0), bad);
+        abs_max = ptx_max(k, abs_max, d);
+        nan_sum = ptx_fma(k, x[e], ptx_f32(0), nan_sum);
     }
-    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
-    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 4);
-    d = ptxk__x_factor(k, planes, most, bad, &inverse);
+    abs_max = ptxk_warp_reduce(k, PTX_MAX, abs_max, 1, 4);
+    nan_sum = ptxk_warp_reduce(k, PTX_ADD, nan_sum, 1, 4);
+    d = ptxk__x_factor(k, planes, abs_max, nan_sum, &inverse);
     for (e = 0; e < 8; e++) {
         other = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
-        whole[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
-        sum = e ? ptx_add(k, sum, whole[e]) : whole[e];
+        integer[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
+        sum = e ? ptx_add(k, sum, integer[e]) : integer[e];
     }
     sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 4);
     sum = ptx_cvt(k, PTX_F32, sum);
@@ -4708,13 +4709,13 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
     at = ptx_mad(k, at, ptx_u32(2), other);
     here = ptx_ptr_add(k, record, block, 256 * planes);
     here = ptx_ptr_add(k, here, at, 8);
-    for (e = 0; e < 8; e++) rounded[e] = planes == 2 ? ptx_add(k, whole[e], ptx_s32(128)) : whole[e];
+    for (e = 0; e < 8; e++) rounded[e] = planes == 2 ? ptx_add(k, integer[e], ptx_s32(128)) : integer[e];
     words[0] = ptxk__gather_bytes(k, rounded, planes - 1);
     words[1] = ptxk__gather_bytes(k, rounded + 4, planes - 1);
     ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), words);
     if (planes == 2) {
-        words[0] = ptxk__gather_bytes(k, whole, 0);
-        words[1] = ptxk__gather_bytes(k, whole + 4, 0);
+        words[0] = ptxk__gather_bytes(k, integer, 0);
+        words[1] = ptxk__gather_bytes(k, integer + 4, 0);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 256), words);
     }
     here = ptx_ptr_add(k, record, block, 32);
@@ -4735,7 +4736,7 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
    full warp has one value. The spare bytes of the record must be 0 already. */
 PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group,
                                       ptx_val records, ptx_val x) {
-    ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
+    ptx_val abs_max, nan_sum, inverse, d, sum, integer, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
         here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* group j of 4 values: at j ^ (j >> 3 & 1) */
@@ -4745,14 +4746,14 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
         ptx_st(k, PTX_F32, ptx_at(here, 0), x);
         return;
     }
-    most = ptx_abs(k, x);
-    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
-    bad = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0));
-    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 32);
-    d = ptxk__x_factor(k, planes, most, bad, &inverse);
+    abs_max = ptx_abs(k, x);
+    abs_max = ptxk_warp_reduce(k, PTX_MAX, abs_max, 1, 32);
+    nan_sum = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0));
+    nan_sum = ptxk_warp_reduce(k, PTX_ADD, nan_sum, 1, 32);
+    d = ptxk__x_factor(k, planes, abs_max, nan_sum, &inverse);
     other = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
-    whole = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
-    sum = ptxk_warp_reduce(k, PTX_ADD, whole, 1, 32);
+    integer = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
+    sum = ptxk_warp_reduce(k, PTX_ADD, integer, 1, 32);
     sum = ptx_cvt(k, PTX_F32, sum);
     sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
 
@@ -4770,11 +4771,11 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
     here = ptx_ptr_add(k, record, block, 256 * planes);
     here = ptx_ptr_add(k, here, at, 1);
     if (planes == 2) {
-        other = ptx_add(k, whole, ptx_s32(128));
+        other = ptx_add(k, integer, ptx_s32(128));
         other = ptx_shr(k, other, ptx_u32(8));
         ptx_st(k, PTX_U8, ptx_at(here, 0), ptx_as(other, PTX_U32));
     }
-    ptx_st(k, PTX_U8, ptx_at(here, planes == 2 ? 256 : 0), ptx_as(whole, PTX_U32));
+    ptx_st(k, PTX_U8, ptx_at(here, planes == 2 ? 256 : 0), ptx_as(integer, PTX_U32));
     at = ptx_and(k, group, ptx_u32(31));
     here = ptx_ptr_add(k, record, at, 4);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
@@ -4990,7 +4991,7 @@ typedef struct ptxk__chunks_in_flight { /* chunks of a step in flight through re
 /* Issues the copies of step `index` into the ring at `slot`, and commits a group even where there is no such
    step. Before sm_80 it only loads the chunks, and ptxk__rows_store_chunks stores them. */
 static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                                    ptx_val index, ptxk__chunks_in_flight *sent) {
+                                    ptx_val index, ptxk__chunks_in_flight *chunks) {
     int async = ptxk__has_cp_async(k);
     ptx_val to, step_exists, is_last, from, bytes, copies, next;
     uint32_t i;
@@ -5000,7 +5001,7 @@ static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
         is_last = ptx_setp(k, PTX_EQ, next, s->steps);
     }
     to = ptx_ptr_add(k, s->first_chunk, slot, 1);
-    sent->to = to;
+    chunks->to = to;
     for (i = 0; i < f->rounds; i++) {
         if (ptxk__round_is_consecutive(f, i)) {
             from = ptx_ptr_add(k, from, ptx_u64(512), 1);
@@ -5030,14 +5031,14 @@ static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             else
                 ptx_cp_async_16(k, to, from);
         } else {
-            sent->copies[i] = copies;
-            sent->from[i] = from;
-            sent->bytes[i] = bytes;
+            chunks->copies[i] = copies;
+            chunks->from[i] = from;
+            chunks->bytes[i] = bytes;
             if (f->partial_chunks) {
                 next = ptx_setp(k, PTX_EQ, bytes, ptx_u32(16));
                 copies = ptx_and(k, copies, next);
             }
-            ptxk_load16(k, &copies, ptx_at(from, 0), sent->words[i]);
+            ptxk_load16(k, &copies, ptx_at(from, 0), chunks->words[i]);
         }
         if (!f->odd_step_shift || ptxk__round_is_whole(f, i)) continue;
         next = ptx_get(k, s->full_bytes[i]);
@@ -5049,20 +5050,21 @@ static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
 
 /* Before sm_80: stores in the ring the chunks that ptxk__rows_issue_copies loaded. It copies a partial chunk
    at the end of a row two bytes at a time. */
-static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const ptxk__chunks_in_flight *sent) {
-    ptx_val to = sent->to, j, p, from, here, x;
+static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f,
+                                    const ptxk__chunks_in_flight *chunks) {
+    ptx_val to = chunks->to, j, p, from, here, x;
     uint32_t i;
     if (ptxk__has_cp_async(k)) return;
     for (i = 0; i < f->rounds; i++) {
         if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
-        ptx_guard(k, sent->copies[i]);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), sent->words[i]);
+        ptx_guard(k, chunks->copies[i]);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), chunks->words[i]);
         if (f->block->aligned) continue;
-        p = ptx_setp(k, PTX_LT, sent->bytes[i], ptx_u32(16));
-        p = ptx_and(k, p, sent->copies[i]);
+        p = ptx_setp(k, PTX_LT, chunks->bytes[i], ptx_u32(16));
+        p = ptx_and(k, p, chunks->copies[i]);
         ptx_if(k, p);
-        j = ptx_for(k, ptx_u32(0), sent->bytes[i], ptx_u32(2));
-        from = ptx_ptr_add(k, sent->from[i], j, 1);
+        j = ptx_for(k, ptx_u32(0), chunks->bytes[i], ptx_u32(2));
+        from = ptx_ptr_add(k, chunks->from[i], j, 1);
         here = ptx_ptr_add(k, to, j, 1);
         x = ptx_ld(k, PTX_U16, ptx_at(from, 0));
         ptx_st(k, PTX_U16, ptx_at(here, 0), x);
@@ -5198,7 +5200,7 @@ PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__row
                                    ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
     ptxk__copy_start start;
-    ptxk__chunks_in_flight sent;
+    ptxk__chunks_in_flight chunks;
     uint32_t i;
     base = ptx_ptr_add(k, weights, skip, 1);
     ptxk__rows_count_steps(k, f, s, bytes);
@@ -5215,8 +5217,8 @@ PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__row
     for (i = 0; i + 1 < f->stages; i++) {
         ptx_var index = ptx_var_new(k, ptx_u32(i));
         r = ptx_get(k, index);
-        ptxk__rows_issue_copies(k, f, s, ptx_u32(i * f->step_area), r, &sent);
-        ptxk__rows_store_chunks(k, f, &sent);
+        ptxk__rows_issue_copies(k, f, s, ptx_u32(i * f->step_area), r, &chunks);
+        ptxk__rows_store_chunks(k, f, &chunks);
     }
     s->slot = ptx_var_new(k, ptx_u32(0));
 }
@@ -5257,7 +5259,7 @@ PTXK__SHARED void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const
 
 /* Issues the copies of the next step, of these rows or the first of the next rows; always commits a group. */
 static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                                  ptxk__chunks_in_flight *sent) {
+                                  ptxk__chunks_in_flight *chunks) {
     ptx_val index = ptx_get(k, s->next_copy_step), p;
     uint32_t i;
     p = ptx_setp(k, PTX_GE, index, s->steps);
@@ -5278,7 +5280,7 @@ static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows
             s->full_sum[i] = ptx_get(k, s->saved_start[2][i]);
     }
     index = ptx_get(k, s->next_copy_step);
-    ptxk__rows_issue_copies(k, f, s, slot, index, sent);
+    ptxk__rows_issue_copies(k, f, s, slot, index, chunks);
     index = ptx_add(k, index, ptx_u32(1));
     index = ptx_min(k, index, s->steps);
     ptx_set(k, s->next_copy_step, index);
@@ -5286,14 +5288,14 @@ static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows
 
 /* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
 PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
-    ptxk__chunks_in_flight sent;
+    ptxk__chunks_in_flight chunks;
     ptx_val i, slot;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     ptx_set(k, s->slot, ptx_u32(0));
     i = ptx_for(k, ptx_u32(0), ptx_u32(f->stages - 1), ptx_u32(1));
     slot = ptx_mul(k, i, ptx_u32(f->step_area));
-    ptxk__rows_issue_next(k, f, s, slot, &sent);
-    ptxk__rows_store_chunks(k, f, &sent);
+    ptxk__rows_issue_next(k, f, s, slot, &chunks);
+    ptxk__rows_store_chunks(k, f, &chunks);
     ptx_end(k);
 }
 
@@ -5437,7 +5439,7 @@ static void ptxk__rows_run_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_s
     ptxk__share share[PTXK__ROWS_MAX];
     ptxk__x_share x;
     ptxk__place place;
-    ptxk__chunks_in_flight sent;
+    ptxk__chunks_in_flight chunks;
     uint32_t r, c, t;
     memset(&place, 0, sizeof place);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
@@ -5459,11 +5461,11 @@ static void ptxk__rows_run_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_s
     }
     slot = here;
     if (s->redirect_copies) {
-        ptxk__rows_issue_next(k, f, s, previous_slot, &sent);
+        ptxk__rows_issue_next(k, f, s, previous_slot, &chunks);
         if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no group: other slots */
     } else {
         here = ptx_add(k, step, ptx_u32(f->stages - 1));
-        ptxk__rows_issue_copies(k, f, s, previous_slot, here, &sent);
+        ptxk__rows_issue_copies(k, f, s, previous_slot, here, &chunks);
     }
     block = s->block_offset[0];
     if (!f->partial_chunks) {
@@ -5520,7 +5522,7 @@ static void ptxk__rows_run_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_s
     record = ptx_get(k, s->next_record);
     record = ptx_add(k, record, ptx_u32(f->unit / f->record_values * f->record_bytes));
     ptx_set(k, s->next_record, record);
-    ptxk__rows_store_chunks(k, f, &sent);
+    ptxk__rows_store_chunks(k, f, &chunks);
 }
 
 /* Adds up the sums of a column over the warp: lane l < f->rows gets row l. A lane with several sums sends
@@ -5577,7 +5579,7 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 typedef struct ptxk__octet {
     ptx_val q[8]; /* f32, exact integers (the weights themselves in formats without blocks) */
     ptx_val scale, offset;
-    int scaled, has_offset;
+    int has_scale, has_offset;
 } ptxk__octet;
 
 /* Converts the four bytes of a word to f32 and subtracts `minus`. A byte becomes the lowest bits of 2^23. */
@@ -5625,7 +5627,7 @@ static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val 
     }
     o->scale = b->reader->halves ? ptx_selp(k, x.half_scale[1], x.half_scale[0], half) : x.half_scale[0];
     if (b->first_scale < 1) o->scale = ptx_op2(k, PTX_MUL, PTX_RN, o->scale, ptx_f32((double)b->first_scale));
-    o->scaled = 1;
+    o->has_scale = 1;
     if (!b->reader->has_minimum) return;
     o->offset =
         b->reader->halves ? ptx_selp(k, x.half_minimum[1], x.half_minimum[0], half) : x.half_minimum[0];
@@ -5638,7 +5640,7 @@ static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val 
 static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
-    o->scaled = o->has_offset = 0;
+    o->has_scale = o->has_offset = 0;
     if (ptxk__block_of(format)->reader) {
         ptxk__octet_read_share(k, ptxk__block_of(format), at, e, o);
         return;
@@ -5695,7 +5697,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         s = ptx_cvt(k, PTX_F32, ptx_as(s, PTX_U32));
         m = ptx_neg(k, m);
         o->offset = ptx_op2(k, PTX_MUL, PTX_RN, m, s);
-        o->scaled = o->has_offset = 1;
+        o->has_scale = o->has_offset = 1;
         return;
     }
     if (format == PTXK_Q6_K) {
@@ -5728,7 +5730,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         j = ptx_cvt(k, PTX_F32, j);
         d = ptxk__load_f16(k, at, 208);
         o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, j);
-        o->scaled = 1;
+        o->has_scale = 1;
         return;
     }
     if (format == PTXK_Q8_0) {
@@ -5742,7 +5744,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             ptxk__bytes_to_f32(k, words[i], 128, o->q + 4 * i);
         }
         o->scale = ptxk__load_f16(k, at, 0);
-        o->scaled = 1;
+        o->has_scale = 1;
         return;
     }
     if (format == PTXK_Q4_0) { /* low nibbles of 16 bytes, then the high ones */
@@ -5759,7 +5761,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             ptxk__bytes_to_f32(k, words[i], 8, o->q + 4 * i);
         }
         o->scale = ptxk__load_f16(k, at, 0);
-        o->scaled = 1;
+        o->has_scale = 1;
         return;
     }
     if (format == PTXK_F32) {
@@ -6375,7 +6377,7 @@ static void ptxk__flash_locate_block(ptx_kernel *k, ptxk__flash_work *w) {
     ptx_val size, live;
     w->part = w->index;
     w->parts = w->chunks;
-    if (!w->cluster.possible) return;
+    if (!w->cluster.is_supported) return;
     size = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
     w->cluster.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
     w->part = ptx_sub(k, w->index, w->cluster.rank);
@@ -6954,7 +6956,7 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
     ptxk__flash_locate_block(k, w);
     several = ptx_setp(k, PTX_GT, w->cluster.live, ptx_u32(1));
     ptx_bar_sync(k, ptx_imm(0));
-    if (w->cluster.possible) {
+    if (w->cluster.is_supported) {
         ptx_if(k, several);
         ptxk__flash_share_result(k, f, w);
         ptx_else(k);
@@ -6968,7 +6970,7 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
         ptxk__flash_write_cluster(k, f, w, column, vec, merged, merged_sum);
     }
     ptx_end(k);
-    if (w->cluster.possible) {
+    if (w->cluster.is_supported) {
         ptx_end(k);
         ptxk__cluster_barrier(k, &w->cluster);
         ptx_if(k, several);
@@ -8412,7 +8414,7 @@ static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__fl
             ptx_guard(k, p);
             ptx_mbarrier_init(k, ptx_off(bar, (int64_t)(8 * n)), at);
         }
-        if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        if (w.cluster.is_supported) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         ptxk__flash_assign_lanes(k, f, &w, &l);
         ptxk__flash_locate_first_step(k, f, &w, &l);
@@ -8434,7 +8436,7 @@ static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__fl
     ptx_if(k, is_loader);
     {
         ptx_comment(k, "the other items, each as soon as its slot is empty");
-        if (w.cluster.possible) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
+        if (w.cluster.is_supported) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
         ptxk__flash_assign_lanes(k, f, &w, &l);
         ptx_loop(k);
         ptxk__flash_load_step(k, f, &w, &s, &l, 1);
@@ -25479,9 +25481,9 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
                 ptx_if(k, p);
                 ptxk__octet_read(k, ptxk__blocks[i].id, at, c->lane, &o);
                 for (n = 0; n < 8; n++) {
-                    x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
-                           : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
-                                        : o.q[n];
+                    x[n] = o.has_offset  ? ptx_fma(k, o.q[n], o.scale, o.offset)
+                           : o.has_scale ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
+                                         : o.q[n];
                     if (f->d.embedding_scale < 0 || f->d.embedding_scale > 0)
                         x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], ptx_f32((double)f->d.embedding_scale));
                     ptx_set(k, value[n], x[n]);
