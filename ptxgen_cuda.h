@@ -5539,7 +5539,7 @@ static ptxk__span ptxcu__get_span(const ptxcu_tensor *t, uint32_t flags) {
     uint64_t size = ptx_type_bytes((ptx_type)t->type), bytes = ptxcu_tensor_bytes(t);
     uint32_t i, dense = !bytes || !(flags & PTXCU__CONTIGUOUS_ROWS);
     ptxk__span s = ptxk__span_of("", t->address, dense ? bytes : t->shape[t->rank - 1] * size, 1, 1);
-    s.same = flags & PTXCU__MAY_ALIAS;
+    s.alias_bits = flags & PTXCU__MAY_ALIAS;
     for (i = 0; !dense && i + 1 < t->rank; i++)
         ptxk__span_repeat(&s, t->rank - 2 - i, t->shape[i], ptxcu__get_stride(t, i) * size);
     return s;
@@ -5550,7 +5550,7 @@ static ptxk__span ptxcu__get_sequence_span(const ptxcu__operation_check *c, uint
     ptxk__span s = ptxcu__get_span(c->tensors[i], c->flags[i]);
     const ptxcu__allocation *b = &c->cu->allocations[c->addresses_allocation];
     if (c->sequences && i - c->k_index < 2 && b->sequence_tensor_count == 2 * c->sequences)
-        s.at = b->sequence_tensors[(i - c->k_index) * c->sequences + sequence].address;
+        s.address = b->sequence_tensors[(i - c->k_index) * c->sequences + sequence].address;
     return s;
 }
 

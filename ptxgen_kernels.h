@@ -1836,24 +1836,25 @@ PTXK__SHARED double ptxk__sqrt(double x) {
     return y;
 }
 
-PTXK__SHARED uint64_t ptxk__up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
+PTXK__SHARED uint64_t ptxk__round_up_256(uint64_t bytes) { return (bytes + 255) / 256 * 256; }
 
 /* -- checks of descriptions and shapes -- */
 
-#define PTXK__LOW 32.0f /* weights are at most 2^-32: sums of 2^31 values near FLT_MAX stay finite */
+/* Weights of a softmax are at most 2^-32, so that sums of 2^31 values near FLT_MAX stay finite. */
+#define PTXK__SOFTMAX_SHIFT 32.0f
 #define PTXK__LEN_MAX 0x7fffffffu
 #define PTXK__N_MAX (1u << 24)
 
-static uint32_t ptxk__kv_bytes(uint32_t type) {
+static uint32_t ptxk__float_bytes(uint32_t type) {
     return type == PTX_F32 ? 4u : type == PTX_F16 || type == PTX_BF16 ? 2u : 0u;
 }
 
-PTXK__SHARED uint32_t ptxk__widest(uint32_t a, uint32_t b) {
-    return ptxk__kv_bytes(a) > ptxk__kv_bytes(b) ? ptxk__kv_bytes(a) : ptxk__kv_bytes(b);
+PTXK__SHARED uint32_t ptxk__widest_bytes(uint32_t a, uint32_t b) {
+    return ptxk__float_bytes(a) > ptxk__float_bytes(b) ? ptxk__float_bytes(a) : ptxk__float_bytes(b);
 }
 
 PTXK__SHARED ptx_code ptxk__check_type(const char *op, const char *field, uint32_t type, ptxk_message *why) {
-    if (ptxk__kv_bytes(type)) return PTX_E_NONE;
+    if (ptxk__float_bytes(type)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %s, must be PTX_F32, PTX_F16 or PTX_BF16", op, field,
                         ptxk__value_name_of(type).s);
 }
@@ -1864,7 +1865,7 @@ PTXK__SHARED ptx_code ptxk__check_type(const char *op, const char *field, uint32
 static int ptxk__is_byte_cache(uint32_t type) { return type == PTX_E4M3 || type == PTXK_Q8_0; }
 
 static uint32_t ptxk__cache_bytes(uint32_t type) {
-    return ptxk__is_byte_cache(type) ? 1 : ptxk__kv_bytes(type);
+    return ptxk__is_byte_cache(type) ? 1 : ptxk__float_bytes(type);
 }
 
 PTXK__SHARED const char *ptxk__cache_name(uint32_t type) {
@@ -1878,21 +1879,21 @@ static uint32_t ptxk__factor_bytes(uint32_t type, uint32_t d) {
 
 /* The number of elements that the strides of a cache must be multiples of. q8_0: such that the rows of
    factors, too, are aligned to the largest pieces, up to 16 bytes, in which they can be copied. */
-PTXK__SHARED uint32_t ptxk__cache_whole(uint32_t type, uint32_t d) {
+PTXK__SHARED uint32_t ptxk__cache_stride_multiple(uint32_t type, uint32_t d) {
     if (type != PTXK_Q8_0) return 16 / ptxk__cache_bytes(type);
     return d % 256 == 0 ? 256 : d & (0u - d);
 }
 
 PTXK__SHARED ptx_code ptxk__check_cache_type(const char *op, const char *field, uint32_t type, uint32_t d,
                                              ptxk_message *why) {
-    uint32_t whole = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
+    uint32_t multiple = type == PTXK_Q8_0 ? PTXK__CACHE_BLOCK : type == PTX_E4M3 ? 16 : 1;
     if (!ptxk__cache_bytes(type))
         return ptxk__refuse(why, PTX_E_DESC,
                             "%s: %s is %s, must be PTX_F32, PTX_F16, PTX_BF16, PTX_E4M3 or PTXK_Q8_0", op,
                             field, ptxk__value_name_of(type).s);
-    if (d % whole)
+    if (d % multiple)
         return ptxk__refuse(why, PTX_E_DESC, "%s: head_dim is %u, must be a multiple of %u where %s is %s",
-                            op, d, whole, field, ptxk__value_name_of(type).s);
+                            op, d, multiple, field, ptxk__value_name_of(type).s);
     return PTX_E_NONE;
 }
 
@@ -1903,15 +1904,15 @@ PTXK__SHARED ptx_code ptxk__refuse_format(const char *op, const char *field, uin
                         ptxk__value_name_of(format).s);
 }
 
-PTXK__SHARED ptx_code ptxk__check_n(const char *op, const char *field, uint32_t n, uint32_t most,
-                                    ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_size(const char *op, const char *field, uint32_t n, uint32_t most,
+                                       ptxk_message *why) {
     if (n && n <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be 1 to %u", op, field, n, most);
 }
 
 /* Refuses a number of rows or tokens of a shape above `most`. */
-PTXK__SHARED ptx_code ptxk__check_most(const char *op, const char *field, uint32_t x, uint32_t most,
-                                       ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_shape_max(const char *op, const char *field, uint32_t x, uint32_t most,
+                                            ptxk_message *why) {
     if (x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_DESC, "%s: %s is %u, must be at most %u", op, field, x, most);
 }
@@ -1953,8 +1954,8 @@ PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, co
 #define PTXK__FLAT_THREADS 256u
 
 /* Fills in a plan of one launch: a grid of x by y blocks of `threads` threads. */
-PTXK__SHARED void ptxk__plan_one(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads,
-                                 uint64_t min_bytes) {
+PTXK__SHARED void ptxk__plan_launch(ptx_plan *plan, uint32_t x, uint32_t y, uint32_t threads,
+                                    uint64_t min_bytes) {
     ptx_launch *l = &plan->launch[0];
     plan->launches = 1;
     l->grid[0] = x;
@@ -1993,8 +1994,8 @@ PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be 0", op, field, x);
 }
 
-PTXK__SHARED ptx_code ptxk__check_count(const char *op, const char *field, uint32_t x, uint32_t least,
-                                        uint32_t most, ptxk_message *why) {
+PTXK__SHARED ptx_code ptxk__check_arg_range(const char *op, const char *field, uint32_t x, uint32_t least,
+                                            uint32_t most, ptxk_message *why) {
     if (x >= least && x <= most) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is %u, must be %u to %u", op, field, x, least, most);
 }
@@ -2016,33 +2017,34 @@ PTXK__SHARED ptx_code ptxk__check_sampling(const char *op, float temperature, fl
 
 /* -- spans: memory that arguments name, and its overlaps -- */
 
-/* Memory that an argument names: `row` bytes, repeated in up to three directions, count[i] times at a
+/* Memory that an argument names: row_bytes bytes, repeated in up to three directions, count[i] times at a
    distance of stride[i] bytes. `bytes`: from the first byte to the end; 2^64 - 1 if that overflows. */
 typedef struct ptxk__span {
     const char *name;
-    uint64_t at, bytes;
+    uint64_t address, bytes;
     uint32_t align, needed;
     uint32_t written;
-    uint32_t same; /* bit set: written memory may be the same as a span that has one of these bits, too */
-    uint64_t row, count[3], stride[3];
+    uint32_t alias_bits; /* written memory may be the same as a span with which it has a bit in common */
+    uint64_t row_bytes, count[3], stride[3];
 } ptxk__span;
 
-static ptxk__span ptxk__span_of(const char *name, uint64_t at, uint64_t bytes, uint32_t align, int needed) {
+static ptxk__span ptxk__span_of(const char *name, uint64_t address, uint64_t bytes, uint32_t align,
+                                int needed) {
     ptxk__span s;
     uint32_t i;
     memset(&s, 0, sizeof s);
     s.name = name;
-    s.at = at;
-    s.bytes = s.row = bytes;
+    s.address = address;
+    s.bytes = s.row_bytes = bytes;
     s.align = align;
     s.needed = (uint32_t)needed;
     for (i = 0; i < 3; i++) s.count[i] = 1;
     return s;
 }
 
-static ptxk__span ptxk__span_written(ptxk__span s, uint32_t same) {
+static ptxk__span ptxk__span_written(ptxk__span s, uint32_t alias_bits) {
     s.written = 1;
-    s.same = same;
+    s.alias_bits = alias_bits;
     return s;
 }
 
@@ -2053,7 +2055,7 @@ static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uin
     s->count[direction] = n;
     s->stride[direction] = stride;
     if (!n)
-        s->bytes = s->row = 0;
+        s->bytes = s->row_bytes = 0;
     else if (!s->bytes)
         return;
     else
@@ -2062,11 +2064,11 @@ static void ptxk__span_repeat(ptxk__span *s, uint32_t direction, uint64_t n, uin
 
 /* The extent in bytes of the directions whose stride is less than `below`. */
 static uint64_t ptxk__span_extent(const ptxk__span *s, uint64_t below) {
-    uint64_t reach = s->row;
+    uint64_t extent = s->row_bytes;
     uint32_t i;
     for (i = 0; i < 3; i++)
-        if (s->count[i] > 1 && s->stride[i] < below) reach += (s->count[i] - 1) * s->stride[i];
-    return reach;
+        if (s->count[i] > 1 && s->stride[i] < below) extent += (s->count[i] - 1) * s->stride[i];
+    return extent;
 }
 
 /* Whether no two rows overlap: each stride must be at least the extent of the narrower directions. */
@@ -2089,39 +2091,40 @@ static int ptxk__span_fits_steps(const ptxk__span *s, uint64_t width) {
     return 1;
 }
 
-/* Whether two spans with the same strides share a byte; b begins `between` bytes after a. Recurses over the
-   `left` directions in by_width, the widest stride first: where rows of a and b are k steps apart, it
+/* Whether two spans with the same strides share a byte; b begins `distance` bytes after a. Recurses over the
+   `remaining` directions in by_width, the widest stride first: where rows of a and b are k steps apart, it
    compares the remaining distance with the extents of the narrower directions. */
 static int ptxk__spans_overlap_by_strides(const ptxk__span *a, const ptxk__span *b, const uint32_t *by_width,
-                                          uint32_t left, int64_t between) {
+                                          uint32_t remaining, int64_t distance) {
     uint32_t i = *by_width, n, j;
-    int64_t k, a_extent = (int64_t)a->row, b_extent = (int64_t)b->row, step, first, last;
-    if (!left) return between < a_extent && -between < b_extent;
+    int64_t k, a_extent = (int64_t)a->row_bytes, b_extent = (int64_t)b->row_bytes, step, first, last;
+    if (!remaining) return distance < a_extent && -distance < b_extent;
     step = (int64_t)(a->count[i] > 1 ? a->stride[i] : b->count[i] > 1 ? b->stride[i] : 0);
-    if (!step) return ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between);
-    for (n = 1; n < left; n++) {
+    if (!step) return ptxk__spans_overlap_by_strides(a, b, by_width + 1, remaining - 1, distance);
+    for (n = 1; n < remaining; n++) {
         j = by_width[n];
         a_extent += (int64_t)((a->count[j] - 1) * a->stride[j]);
         b_extent += (int64_t)((b->count[j] - 1) * b->stride[j]);
     }
     if ((a_extent + b_extent) / step > 16) return 1; /* rows within rows: no tensor has such a layout */
-    first = (between - a_extent) / step - 1;
-    last = (between + b_extent) / step + 1;
+    first = (distance - a_extent) / step - 1;
+    last = (distance + b_extent) / step + 1;
     if (first < 1 - (int64_t)b->count[i]) first = 1 - (int64_t)b->count[i];
     if (last > (int64_t)a->count[i] - 1) last = (int64_t)a->count[i] - 1;
     for (k = first; k <= last; k++)
-        if (ptxk__spans_overlap_by_strides(a, b, by_width + 1, left - 1, between - k * step)) return 1;
+        if (ptxk__spans_overlap_by_strides(a, b, by_width + 1, remaining - 1, distance - k * step)) return 1;
     return 0;
 }
 
 /* Whether two spans may share a byte. Interleaved spans, such as K and V in one row, do not: they have a
    common stride and separate parts of each step of it. */
 static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
-    uint32_t i, j, alike = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
+    uint32_t i, j, same_strides = a->bytes >> 62 == 0 && b->bytes >> 62 == 0, by_width[4] = {0, 1, 2, 0};
     if (!a->bytes || !b->bytes) return 0;
-    if (a->at < b->at ? b->at - a->at >= a->bytes : a->at - b->at >= b->bytes) return 0;
+    if (a->address < b->address ? b->address - a->address >= a->bytes : a->address - b->address >= b->bytes)
+        return 0;
     for (i = 0; i < 3; i++) {
-        if (a->count[i] > 1 && b->count[i] > 1 && a->stride[i] != b->stride[i]) alike = 0;
+        if (a->count[i] > 1 && b->count[i] > 1 && a->stride[i] != b->stride[i]) same_strides = 0;
         for (j = i; j > 0; j--) {
             uint32_t wide = by_width[j], narrow = by_width[j - 1];
             uint64_t wider = a->count[wide] > 1 ? a->stride[wide] : b->stride[wide];
@@ -2129,15 +2132,16 @@ static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
             by_width[j] = narrow, by_width[j - 1] = wide;
         }
     }
-    if (alike) return ptxk__spans_overlap_by_strides(a, b, by_width, 3, (int64_t)(b->at - a->at));
+    if (same_strides)
+        return ptxk__spans_overlap_by_strides(a, b, by_width, 3, (int64_t)(b->address - a->address));
     for (i = 0; i < 3; i++) {
-        uint64_t width = a->stride[i], between = b->at - a->at;
+        uint64_t width = a->stride[i], distance = b->address - a->address;
         if (a->count[i] <= 1 || !width || !ptxk__span_fits_steps(a, width)
             || !ptxk__span_fits_steps(b, width))
             continue;
-        if (a->at > b->at) between = (width - (a->at - b->at) % width) % width;
-        between %= width;
-        if (ptxk__span_extent(a, width) <= between && ptxk__span_extent(b, width) <= width - between)
+        if (a->address > b->address) distance = (width - (a->address - b->address) % width) % width;
+        distance %= width;
+        if (ptxk__span_extent(a, width) <= distance && ptxk__span_extent(b, width) <= width - distance)
             return 0;
     }
     return 1;
@@ -2145,7 +2149,9 @@ static int ptxk__spans_overlap(const ptxk__span *a, const ptxk__span *b) {
 
 static int ptxk__spans_are_equal(const ptxk__span *a, const ptxk__span *b) {
     uint32_t i;
-    if (!(a->same & b->same) || a->at != b->at || a->row != b->row || a->bytes != b->bytes) return 0;
+    if (!(a->alias_bits & b->alias_bits) || a->address != b->address || a->row_bytes != b->row_bytes
+        || a->bytes != b->bytes)
+        return 0;
     for (i = 0; i < 3; i++)
         if (a->count[i] != b->count[i] || (a->count[i] > 1 && a->stride[i] != b->stride[i])) return 0;
     return 1;
@@ -2155,12 +2161,12 @@ static ptx_code ptxk__check_distinct(const char *op, const ptxk__span *s, ptxk_m
     if (ptxk__span_is_distinct(s)) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT,
                         "%s: rows of %s overlap: %llu bytes, with strides of %llu, %llu, %llu", op, s->name,
-                        (unsigned long long)s->row, (unsigned long long)s->stride[0],
+                        (unsigned long long)s->row_bytes, (unsigned long long)s->stride[0],
                         (unsigned long long)s->stride[1], (unsigned long long)s->stride[2]);
 }
 
 /* Checks that every needed span has an aligned address, and that written memory has no overlapping rows and
-   overlaps no other span, unless it is the same (ptxk__span.same). */
+   overlaps no other span, unless it is the same (ptxk__span.alias_bits). */
 PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, uint32_t n,
                                         ptxk_message *why) {
     ptx_code code;
@@ -2168,11 +2174,11 @@ PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, 
     for (i = 0; i < n; i++) {
         const ptxk__span *s = &span[i];
         if (!s->needed || !s->bytes) continue; /* the address of an empty span is not used */
-        if (!s->at) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
-        if (s->at % s->align)
+        if (!s->address) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is 0", op, s->name);
+        if (s->address % s->align)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s is not aligned to %u bytes", op, s->name,
                                 s->align);
-        if (s->bytes > UINT64_MAX - s->at)
+        if (s->bytes > UINT64_MAX - s->address)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: %s passes 2^64", op, s->name);
         if (s->written && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE) return code;
     }
@@ -2187,18 +2193,18 @@ PTXK__SHARED ptx_code ptxk__check_spans(const char *op, const ptxk__span *span, 
 }
 
 /* Checks the strides, in elements, of one sequence's caches: rows of d elements, strides in multiples of
-   `whole`, the row stride at most `most`. */
+   `multiple`, the row stride at most `most`. */
 PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint32_t max_seq,
-                                        uint64_t head_stride, uint64_t row_stride, uint32_t d, uint32_t whole,
-                                        uint64_t most, ptxk_message *why) {
+                                        uint64_t head_stride, uint64_t row_stride, uint32_t d,
+                                        uint32_t multiple, uint64_t most, ptxk_message *why) {
     ptxk__span rows = ptxk__span_of("a cache", 0, d, 1, 1);
     int fits = 1;
     uint64_t a = ptxk__multiply_checked(head_stride, kv_heads - 1, &fits),
              b = ptxk__multiply_checked(row_stride, max_seq - 1, &fits);
-    if (head_stride % whole || row_stride % whole)
+    if (head_stride % multiple || row_stride % multiple)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "%s: the strides %llu and %llu must be multiples of %u elements", op,
-                            (unsigned long long)head_stride, (unsigned long long)row_stride, whole);
+                            (unsigned long long)head_stride, (unsigned long long)row_stride, multiple);
     if (!fits || a > UINT64_MAX >> 4 || b > UINT64_MAX >> 4 || row_stride > most)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the strides pass 2^60 elements, or that of rows %llu",
                             op, (unsigned long long)most);
@@ -2212,24 +2218,24 @@ PTXK__SHARED ptx_code ptxk__check_cache(const char *op, uint32_t kv_heads, uint3
 }
 
 /* The span of K's or V's caches: the pool, or, if they are not paged, the array of `batch` addresses. */
-static ptxk__span ptxk__span_cache(const char *name, uint64_t at, uint32_t batch, uint32_t page_size,
+static ptxk__span ptxk__span_cache(const char *name, uint64_t address, uint32_t batch, uint32_t page_size,
                                    uint32_t pool_pages, uint64_t row_bytes, int written) {
     ptxk__span s;
-    if (!page_size) return ptxk__span_of(name, at, (uint64_t)batch * 8, 8, 1);
-    s = ptxk__span_of(name, at, row_bytes, 16, 1); /* one position of all heads */
+    if (!page_size) return ptxk__span_of(name, address, (uint64_t)batch * 8, 8, 1);
+    s = ptxk__span_of(name, address, row_bytes, 16, 1); /* one position of all heads */
     ptxk__span_repeat(&s, 0, page_size, row_bytes);
     ptxk__span_repeat(&s, 1, pool_pages, row_bytes * page_size);
     return written ? ptxk__span_written(s, 0) : s;
 }
 
 /* The span of the factors of K or V: e4m3 has one for each head, q8_0 a row of them for each row. */
-PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t at, uint32_t type, uint32_t kv_heads,
-                                           uint32_t d, uint32_t batch, uint32_t page_size,
+PTXK__SHARED ptxk__span ptxk__span_factors(const char *name, uint64_t address, uint32_t type,
+                                           uint32_t kv_heads, uint32_t d, uint32_t batch, uint32_t page_size,
                                            uint32_t pool_pages, int written) {
     if (type == PTXK_Q8_0)
-        return ptxk__span_cache(name, at, batch, page_size, pool_pages,
+        return ptxk__span_cache(name, address, batch, page_size, pool_pages,
                                 (uint64_t)kv_heads * ptxk__factor_bytes(type, d), written);
-    return ptxk__span_of(name, at, (uint64_t)kv_heads * 4, 4, type == PTX_E4M3 && at);
+    return ptxk__span_of(name, address, (uint64_t)kv_heads * 4, 4, type == PTX_E4M3 && address);
 }
 
 /* -- vocabulary: reductions, loads and stores, arithmetic -- */
@@ -2458,9 +2464,9 @@ PTXK__SHARED ptx_val ptxk__arg_u32(ptx_kernel *k, ptx_val args, size_t offset) {
 PTXK__SHARED ptx_val ptxk__optional_u32(ptx_kernel *k, ptx_val args, size_t offset, ptx_val index,
                                         ptx_val otherwise) {
     ptx_val array = ptxk__arg_ptr(k, args, offset);
-    ptx_val there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    ptx_val exists = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     ptx_val at = ptx_ptr_add(k, array, index, 4);
-    return ptx_ld_if(k, there, PTX_U32, ptx_at(at, 0), otherwise);
+    return ptx_ld_if(k, exists, PTX_U32, ptx_at(at, 0), otherwise);
 }
 
 /* -- vocabulary: numbers in kernels -- */
@@ -2526,11 +2532,11 @@ static ptx_val ptxk__swish(ptx_kernel *k, ptx_val g, double a) {
 
 PTXK__SHARED ptx_val ptxk__silu(ptx_kernel *k, ptx_val g) { return ptxk__swish(k, g, 1); }
 
-/* Limits x to at most `most` and, with `both`, to at least -most. NaN stays NaN. */
-static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int both) {
+/* Limits x to at most `most` and, if symmetric, to at least -most. NaN stays NaN. */
+static ptx_val ptxk__clamp(ptx_kernel *k, ptx_val x, double most, int symmetric) {
     ptx_val p = ptx_setp(k, PTX_GT, x, ptx_f32(most));
     x = ptx_selp(k, ptx_f32(most), x, p);
-    if (!both) return x;
+    if (!symmetric) return x;
     p = ptx_setp(k, PTX_LT, x, ptx_f32(-most));
     return ptx_selp(k, ptx_f32(-most), x, p);
 }
@@ -2580,8 +2586,8 @@ PTXK__SHARED ptx_val ptxk__norm_factor(ptx_kernel *k, ptx_val sum, ptx_val n, pt
 }
 
 /* Computes cosine and sine of position * frequency (f64, radians). Whole turns are subtracted in f64. */
-PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
-                                  ptx_val *s) {
+PTXK__SHARED void ptxk__rope_cos_sin(ptx_kernel *k, ptx_val position, ptx_val frequency, ptx_val *c,
+                                     ptx_val *s) {
     ptx_val turns, whole;
     turns = ptx_cvt(k, PTX_F64, position);
     turns = ptx_op2(k, PTX_MUL, PTX_RN, turns, frequency);
@@ -2599,29 +2605,30 @@ PTXK__SHARED void ptxk__rope_turn(ptx_kernel *k, ptx_val position, ptx_val frequ
 
 /* A tile in shared memory: rows of 16-byte chunks, `pitch` chunks apart, swizzled: chunk c of row r lies at
    chunk c ^ turn(r). Then neither ldmatrix, which reads the same chunk of 8 consecutive rows, nor a copy of 8
-   consecutive chunks of one row has bank conflicts. turn(r) = r / (8 / swap) % swap differs between rows that
-   begin at the same banks. */
+   consecutive chunks of one row has bank conflicts. turn(r) = r / (8 / swizzle) % swizzle differs between
+   rows that begin at the same banks. */
 typedef struct ptxk__tile {
-    uint32_t rows, chunks; /* rows, and chunks of a row, that are copied */
-    uint32_t wide;         /* `chunks` rounded up to an even number: the last may be padding of zeros */
+    uint32_t rows, chunks;  /* rows, and chunks of a row, that are copied */
+    uint32_t padded_chunks; /* `chunks` rounded up to an even number: the last may be padding of zeros */
     uint32_t pitch;
-    uint32_t swap;    /* chunks that the swizzle permutes: a power of two, 2 to 8 */
+    uint32_t swizzle; /* chunks that the swizzle permutes: a power of two, 2 to 8 */
     uint32_t panel;   /* chunks from one panel (8 chunks of all rows, for wgmma) to the next; 0: no panels */
     uint32_t threads; /* threads of the block that copies the tile */
-    uint32_t pass;    /* rows that the block copies at once: a power of two */
+    uint32_t pass_rows; /* rows that the block copies at once: a power of two */
 } ptxk__tile;
 
-/* Computes a tile's form. even: the pitch is a multiple of this many chunks (2, 4 or 8). */
-PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t even,
+/* Computes a tile's form. pitch_multiple: the pitch is a multiple of this many chunks (2, 4 or 8). */
+PTXK__SHARED void ptxk__tile_form(ptxk__tile *t, uint32_t rows, uint32_t row_bytes, uint32_t pitch_multiple,
                                   uint32_t threads) {
     t->rows = rows;
     t->panel = 0;
     t->chunks = ptxk__ceil_div(row_bytes, 16);
-    t->wide = (t->chunks + 1) / 2 * 2;
-    t->pitch = ptxk__ceil_div(t->wide, even) * even;
-    for (t->swap = 2; t->swap < 8 && t->pitch % (2 * t->swap) == 0;) t->swap *= 2;
+    t->padded_chunks = (t->chunks + 1) / 2 * 2;
+    t->pitch = ptxk__ceil_div(t->padded_chunks, pitch_multiple) * pitch_multiple;
+    for (t->swizzle = 2; t->swizzle < 8 && t->pitch % (2 * t->swizzle) == 0;) t->swizzle *= 2;
     t->threads = threads;
-    for (t->pass = 1; 2 * t->pass * t->wide <= threads && rows % (2 * t->pass) == 0;) t->pass *= 2;
+    for (t->pass_rows = 1; 2 * t->pass_rows * t->padded_chunks <= threads && rows % (2 * t->pass_rows) == 0;)
+        t->pass_rows *= 2;
 }
 
 PTXK__SHARED uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t->pitch * 16; }
@@ -2629,8 +2636,8 @@ PTXK__SHARED uint32_t ptxk__tile_bytes(const ptxk__tile *t) { return t->rows * t
 /* The byte offset in the tile of chunk `chunk` of row `row`, both u32. */
 static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_val row, ptx_val chunk) {
     ptx_val turn = row, at;
-    if (t->swap < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swap));
-    turn = ptx_and(k, turn, ptx_u32(t->swap - 1));
+    if (t->swizzle < 8) turn = ptx_div(k, row, ptx_u32(8 / t->swizzle));
+    turn = ptx_and(k, turn, ptx_u32(t->swizzle - 1));
     turn = ptx_xor(k, turn, chunk);
     if (t->panel) {
         at = ptx_shr(k, chunk, ptx_u32(3));
@@ -2641,27 +2648,30 @@ static ptx_val ptxk__tile_chunk_offset(ptx_kernel *k, const ptxk__tile *t, ptx_v
     return ptx_mul(k, at, ptx_u32(16));
 }
 
-/* The part of a tile that a thread copies: chunk `chunk` of rows row, row + pass, row + 2 pass ... */
+/* The part of a tile that a thread copies: chunk `chunk` of rows row, row + pass_rows, row + 2
+   pass_rows ... */
 typedef struct ptxk__tile_copier {
     ptx_val row, chunk;
-    ptx_val to[8];       /* byte offset in the tile for pass i, by i modulo 8 / pass */
-    ptx_val busy, there; /* predicates: the thread copies; its chunk is not padding */
+    ptx_val tile_offset[8]; /* byte offset in the tile for pass i, by i modulo the swizzle's period */
+    ptx_val copies, in_row; /* predicates: the thread copies; its chunk is not padding */
 } ptxk__tile_copier;
 
-static uint32_t ptxk__tile_phases(const ptxk__tile *t) {
-    return t->pass < 8 && t->pass < t->rows ? 8 / t->pass : 1;
+/* After how many passes the swizzle of a thread's chunks repeats. */
+static uint32_t ptxk__tile_swizzle_period(const ptxk__tile *t) {
+    return t->pass_rows < 8 && t->pass_rows < t->rows ? 8 / t->pass_rows : 1;
 }
 
 PTXK__SHARED void ptxk__tile_copier_new(ptx_kernel *k, const ptxk__tile *t, ptx_val tid,
                                         ptxk__tile_copier *c) {
     uint32_t i;
-    c->row = ptx_div(k, tid, ptx_u32(t->wide));
-    c->chunk = ptx_rem(k, tid, ptx_u32(t->wide));
-    if (t->pass * t->wide < t->threads) c->busy = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass * t->wide));
-    if (t->wide > t->chunks) c->there = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
-    for (i = 0; i < ptxk__tile_phases(t); i++) {
-        ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
-        c->to[i] = ptxk__tile_chunk_offset(k, t, row, c->chunk);
+    c->row = ptx_div(k, tid, ptx_u32(t->padded_chunks));
+    c->chunk = ptx_rem(k, tid, ptx_u32(t->padded_chunks));
+    if (t->pass_rows * t->padded_chunks < t->threads)
+        c->copies = ptx_setp(k, PTX_LT, tid, ptx_u32(t->pass_rows * t->padded_chunks));
+    if (t->padded_chunks > t->chunks) c->in_row = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
+    for (i = 0; i < ptxk__tile_swizzle_period(t); i++) {
+        ptx_val row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass_rows)) : c->row;
+        c->tile_offset[i] = ptxk__tile_chunk_offset(k, t, row, c->chunk);
     }
 }
 
@@ -2687,31 +2697,33 @@ PTXK__SHARED ptx_val ptxk__tile_copy_source(ptx_kernel *k, const ptxk__tile_copi
 PTXK__SHARED void ptxk__tile_copy(ptx_kernel *k, const ptxk__tile *t, const ptxk__tile_copier *c, ptx_val to,
                                   ptx_val from, ptx_val stride, uint32_t bytes, ptx_val rows) {
     int async = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80;
-    uint32_t passes = t->rows / t->pass, phases = ptxk__tile_phases(t), i, j, n = async ? 1 : 2;
-    ptx_val base[8], left, p, valid, words[2][4], here;
-    left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
-    if (t->wide > t->chunks) left = ptx_selp(k, left, ptx_s32(0), c->there);
-    for (i = 0; i < phases; i++) base[i] = ptx_ptr_add(k, to, c->to[i], 1);
+    uint32_t passes = t->rows / t->pass_rows, period = ptxk__tile_swizzle_period(t), i, j, n = async ? 1 : 2;
+    ptx_val base[8], rows_left, p, valid, words[2][4], here;
+    rows_left = ptx_sub(k, rows, ptx_as(c->row, PTX_S32));
+    if (t->padded_chunks > t->chunks) rows_left = ptx_selp(k, rows_left, ptx_s32(0), c->in_row);
+    for (i = 0; i < period; i++) base[i] = ptx_ptr_add(k, to, c->tile_offset[i], 1);
     for (i = 0; i < passes; i += n) {
         for (j = i; j < i + n && j < passes; j++) {
-            p = ptx_setp(k, PTX_GT, left, ptx_s32((int64_t)(j * t->pass)));
-            here = j ? ptxk__advance_rows(k, from, stride, j * t->pass, bytes) : from;
+            p = ptx_setp(k, PTX_GT, rows_left, ptx_s32((int64_t)(j * t->pass_rows)));
+            here = j ? ptxk__advance_rows(k, from, stride, j * t->pass_rows, bytes) : from;
             if (async) {
                 valid = ptx_selp(k, ptx_u32(16), ptx_u32(0), p);
-                if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
+                if (t->pass_rows * t->padded_chunks < t->threads) ptx_guard(k, c->copies);
                 ptx_cp_async_16_zfill(
-                    k, ptx_off(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
+                    k,
+                    ptx_off(base[j % period], (int64_t)(j / period * period * t->pass_rows * t->pitch * 16)),
                     here, valid);
             } else {
-                if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+                if (t->pass_rows * t->padded_chunks < t->threads) p = ptx_and(k, p, c->copies);
                 ptxk_load16(k, &p, ptx_with(ptx_at(here, 0), PTX_NC), words[j - i]);
             }
         }
         for (j = i; !async && j < i + n && j < passes; j++) {
-            if (t->pass * t->wide < t->threads) ptx_guard(k, c->busy);
-            ptx_st_vec(k, PTX_B32, 4,
-                       ptx_at(base[j % phases], (int64_t)(j / phases * phases * t->pass * t->pitch * 16)),
-                       words[j - i]);
+            if (t->pass_rows * t->padded_chunks < t->threads) ptx_guard(k, c->copies);
+            ptx_st_vec(
+                k, PTX_B32, 4,
+                ptx_at(base[j % period], (int64_t)(j / period * period * t->pass_rows * t->pitch * 16)),
+                words[j - i]);
         }
     }
 }
@@ -2739,14 +2751,14 @@ PTXK__SHARED ptx_val ptxk__tile_reader(ptx_kernel *k, const ptxk__tile *t, ptx_v
 /* The reader's address for a pair. From there the pair in the rows from first_row (a multiple of 8) on is
    ptxk__tile_offset() bytes away. */
 static ptx_val ptxk__tile_pair_reader(ptx_kernel *k, const ptxk__tile *t, ptx_val reader, uint32_t pair) {
-    uint32_t bits = 2 * pair % t->swap * 16;
+    uint32_t bits = 2 * pair % t->swizzle * 16;
     if (!bits) return reader;
     reader = ptx_xor(k, ptx_as(reader, PTX_B32), ptx_b32(bits));
     return ptx_ptr(ptx_as(reader, PTX_U32), PTX_SHARED);
 }
 
 static int64_t ptxk__tile_offset(const ptxk__tile *t, uint32_t first_row, uint32_t pair) {
-    return (int64_t)((first_row * t->pitch + 2 * pair / t->swap * t->swap) * 16);
+    return (int64_t)((first_row * t->pitch + 2 * pair / t->swizzle * t->swizzle) * 16);
 }
 
 /* The address of this lane's chunk of a pair, in the rows from first_row on. */
@@ -2805,37 +2817,37 @@ PTXK__SHARED void ptxk__tile_mma(ptx_kernel *k, ptx_type type, ptx_val d[4], con
    cluster of its own. Blocks of the highest ranks may exit immediately: the cluster barrier waits only for
    the live ones, and nobody reads the shared memory of the others. */
 typedef struct ptxk__cluster {
-    int possible;
+    int is_supported;
     ptx_val rank, live; /* this block's rank; the number of live blocks, ranks 0 ... live - 1 */
 } ptxk__cluster;
 
 static ptxk__cluster ptxk__cluster_new(ptx_kernel *k) {
     ptxk__cluster c;
-    c.possible = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
+    c.is_supported = (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 90;
     c.live = ptx_u32(1);
     c.rank = ptx_u32(0);
-    if (c.possible) ptx_max_cluster(k, PTXK__CLUSTER);
+    if (c.is_supported) ptx_max_cluster(k, PTXK__CLUSTER);
     return c;
 }
 
 /* The condition on which a block of the cluster exits, declared uniform for the verifier. Blocks may differ
    in it: see above. */
 static ptx_val ptxk__cluster_exit_condition(ptx_kernel *k, const ptxk__cluster *c, ptx_val p) {
-    return c->possible ? ptx_cluster_uniform(k, p) : p;
+    return c->is_supported ? ptx_cluster_uniform(k, p) : p;
 }
 
 /* Splits the cluster barrier: work between arrive and wait does not wait for other blocks. */
 static void ptxk__cluster_arrive(ptx_kernel *k, const ptxk__cluster *c) {
-    if (c->possible) ptx_cluster_arrive(k);
+    if (c->is_supported) ptx_cluster_arrive(k);
 }
 
 static void ptxk__cluster_wait(ptx_kernel *k, const ptxk__cluster *c) {
-    if (c->possible) ptx_cluster_wait(k);
+    if (c->is_supported) ptx_cluster_wait(k);
 }
 
 /* A barrier of the cluster; it includes one of the block. */
 static void ptxk__cluster_barrier(ptx_kernel *k, const ptxk__cluster *c) {
-    if (!c->possible) {
+    if (!c->is_supported) {
         ptx_bar_sync(k, ptx_imm(0));
         return;
     }
@@ -2846,7 +2858,7 @@ static void ptxk__cluster_barrier(ptx_kernel *k, const ptxk__cluster *c) {
 /* p where this block owns piece i of work shared by the live blocks, else false. */
 static ptx_val ptxk__cluster_owns_piece(ptx_kernel *k, const ptxk__cluster *c, ptx_val i, ptx_val p) {
     ptx_val mine;
-    if (!c->possible) return p;
+    if (!c->is_supported) return p;
     mine = ptx_rem(k, i, c->live);
     mine = ptx_setp(k, PTX_EQ, mine, c->rank);
     return ptx_and(k, p, mine);
@@ -2855,10 +2867,10 @@ static ptx_val ptxk__cluster_owns_piece(ptx_kernel *k, const ptxk__cluster *c, p
 /* The address in the `turn`th live block after this one (cyclically) that corresponds to `address` here. */
 static ptx_val ptxk__cluster_peer_address(ptx_kernel *k, const ptxk__cluster *c, ptx_val address,
                                           ptx_val turn) {
-    ptx_val rank = ptx_add(k, c->rank, turn), less, p;
-    less = ptx_sub(k, rank, c->live);
+    ptx_val rank = ptx_add(k, c->rank, turn), wrapped, p;
+    wrapped = ptx_sub(k, rank, c->live);
     p = ptx_setp(k, PTX_GE, rank, c->live);
-    rank = ptx_selp(k, less, rank, p);
+    rank = ptx_selp(k, wrapped, rank, p);
     return ptx_mapa(k, address, rank);
 }
 
@@ -2873,13 +2885,13 @@ static int ptxk__cluster_broadcast(ptx_kernel *k, const ptxk__cluster *c, uint32
     ptx_val turn;
     *to = here;
     if (!pass) return 1;
-    if (pass == 1 && c->possible) {
+    if (pass == 1 && c->is_supported) {
         ptx_cluster_wait(k);
         turn = ptx_for(k, ptx_u32(1), c->live, ptx_u32(1));
         *to = ptxk__cluster_peer_address(k, c, here, turn);
         return 1;
     }
-    if (c->possible) ptx_end(k);
+    if (c->is_supported) ptx_end(k);
     ptxk__cluster_barrier(k, c);
     return 0;
 }
@@ -2907,35 +2919,35 @@ PTXK__SHARED ptx_val ptxk__page_row(ptx_kernel *k, uint32_t kv_heads, uint32_t p
 static int ptxk__has_e4m3(ptx_kernel *k) { return (ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 89; }
 
 /* The factor from the f16 numbers of ptxk__widen_bytes to the stored ones, the cache's own factors aside. */
-PTXK__SHARED double ptxk__byte_lift(ptx_kernel *k, uint32_t type) {
+PTXK__SHARED double ptxk__byte_value_scale(ptx_kernel *k, uint32_t type) {
     return type == PTX_E4M3 && !ptxk__has_e4m3(k) ? 256 : 1;
 }
 
-/* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; across: of bytes 0 and 2,
-   1 and 3. Exact. s8, q8_0: the integers. */
-static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int across, ptx_val word, ptx_val out[2]) {
-    ptx_val half[2], x, more;
+/* Converts the 4 numbers of a word to two words of f16: of bytes 0 and 1, 2 and 3; interleaved: of bytes 0
+   and 2, 1 and 3. Exact. s8, q8_0: the integers. */
+static void ptxk__widen_bytes(ptx_kernel *k, uint32_t type, int interleaved, ptx_val word, ptx_val out[2]) {
+    ptx_val half[2], x, bias;
     uint32_t i;
     if (type == PTX_E5M2) { /* the upper half of an f16 */
         for (i = 0; i < 2; i++) {
-            uint32_t pick = across ? (i ? 0x3414u : 0x2404u) : (i ? 0x3424u : 0x1404u);
-            out[i] = ptx_prmt(k, word, ptx_b32(0), ptx_b32(pick));
+            uint32_t selector = interleaved ? (i ? 0x3414u : 0x2404u) : (i ? 0x3424u : 0x1404u);
+            out[i] = ptx_prmt(k, word, ptx_b32(0), ptx_b32(selector));
         }
         return;
     }
     if (type == PTXK_Q8_0 || type == PTX_S8) { /* as f16: 1024 + (128 + the number) - 1152 */
-        more = ptx_mov(k, ptx_b32(0x64806480));
+        bias = ptx_mov(k, ptx_b32(0x64806480));
         word = ptx_xor(k, ptx_as(word, PTX_B32), ptx_b32(0x80808080u));
         for (i = 0; i < 2; i++) {
-            uint32_t pick = across ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
-            x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(pick));
-            x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(more, PTX_F16X2));
+            uint32_t selector = interleaved ? (i ? 0x4341u : 0x4240u) : (i ? 0x4342u : 0x4140u);
+            x = ptx_prmt(k, word, ptx_b32(0x64646464), ptx_b32(selector));
+            x = ptx_op2(k, PTX_SUB, PTX_RN, ptx_as(x, PTX_F16X2), ptx_as(bias, PTX_F16X2));
             out[i] = ptx_as(x, PTX_B32);
         }
         return;
     }
     word = ptx_as(word, PTX_B32);
-    if (across == ptxk__has_e4m3(k)) word = ptx_prmt(k, word, word, ptx_b32(0x3120));
+    if (interleaved == ptxk__has_e4m3(k)) word = ptx_prmt(k, word, word, ptx_b32(0x3120));
     if (ptxk__has_e4m3(k)) {
         ptx_unpack(k, PTX_B16, 2, word, half);
         for (i = 0; i < 2; i++) {
@@ -3028,7 +3040,7 @@ PTXK__SHARED void ptxk__narrow_bytes(ptx_kernel *k, uint32_t type, uint32_t n, c
 /* The factor of a q8_0 block, f32, from its 32 elements at `at`: the largest |x| / 127. Compares |x| as
    integers, so that a NaN is larger than any number. */
 PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val at) {
-    uint32_t bytes = ptxk__kv_bytes((uint32_t)stored), n = 16 / bytes, i, e;
+    uint32_t bytes = ptxk__float_bytes((uint32_t)stored), n = 16 / bytes, i, e;
     ptx_val x[8], most = ptx_u32(0);
     for (i = 0; i < PTXK__CACHE_BLOCK; i += n) {
         ptxk_load_f32(k, stored, n, ptx_with(ptx_at(at, (int64_t)(i * bytes)), PTX_NC), x);
@@ -3043,15 +3055,15 @@ PTXK__SHARED ptx_val ptxk__block_factor(ptx_kernel *k, ptx_type stored, ptx_val 
 /* The factor of a head of an e4m3 cache, f32: an entry of the array whose address is an argument, 1 where
    there is no array. */
 PTXK__SHARED ptx_val ptxk__head_factor(ptx_kernel *k, ptx_val args, size_t offset, ptx_val head) {
-    ptx_val array = ptxk__arg_ptr(k, args, offset), there, at;
-    there = ptx_setp(k, PTX_NE, array, ptx_u64(0));
+    ptx_val array = ptxk__arg_ptr(k, args, offset), exists, at;
+    exists = ptx_setp(k, PTX_NE, array, ptx_u64(0));
     at = ptx_ptr_add(k, array, head, 4);
-    return ptx_ld_if(k, there, PTX_F32, ptx_at(at, 0), ptx_f32(1));
+    return ptx_ld_if(k, exists, PTX_F32, ptx_at(at, 0), ptx_f32(1));
 }
 
 /* The address of the q8_0 factor of the element that is `offset` (u64) elements after the one whose factor is
    at `base`. */
-static ptx_val ptxk__factors_at(ptx_kernel *k, ptx_val base, ptx_val offset) {
+static ptx_val ptxk__factor_address(ptx_kernel *k, ptx_val base, ptx_val offset) {
     offset = ptx_shr(k, offset, ptx_u32(5));
     return ptx_ptr_add(k, base, offset, 2);
 }
@@ -3080,15 +3092,6 @@ PTXK__SHARED ptxk__softmax ptxk__softmax_new(ptx_kernel *k) {
     s.most = ptx_var_new(k, ptx_f32(-FLT_MAX)); /* not -inf: a score of -inf then has the weight 2^-inf = 0 */
     s.total = ptx_var_new(k, ptx_f32(0));
     return s;
-}
-
-/* Replaces a score of +inf by the largest number, so that inf - inf is never computed. NaN stays NaN. */
-PTXK__SHARED ptx_val ptxk__softmax_finite(ptx_kernel *k, ptx_val x) {
-    ptx_val infinite;
-    if ((ptx_module_target(ptx_kernel_module(k)) & 0xfffu) >= 80)
-        return ptx_op2(k, PTX_MIN, PTX_NAN, x, ptx_f32(FLT_MAX));
-    infinite = ptx_setp(k, PTX_EQ, x, ptx_f32(INFINITY));
-    return ptx_selp(k, ptx_f32(FLT_MAX), x, infinite);
 }
 
 /* Sets the reference to `most`. Returns the factor by which the caller must multiply its sums. */
@@ -3145,13 +3148,15 @@ static ptx_val ptxk__is_last_block(ptx_kernel *k, ptx_val tid, ptx_val counter, 
 
 /* How threads divide a row of n elements: those of a warp (n up to 1024) or of a block. Rows of up to 16384
    stay in registers. Element e of a thread's access `round` is (round * threads + thread) * vec + e. */
-#define PTXK__ROW_LANES 32u   /* most elements of a lane where a warp has a row */
-#define PTXK__ROW_THREADS 16u /* most of a thread where a block has it: 1024 threads have 64 registers each */
+/* Most elements of a lane where a warp has a row; of a thread where a block has it: 1024 threads have 64
+   registers each. */
+#define PTXK__ROW_LANE_ELEMENTS 32u
+#define PTXK__ROW_THREAD_ELEMENTS 16u
 
 typedef struct ptxk__row {
     uint32_t n, vec, threads, rounds;
     uint32_t passes; /* passes over the row, each of `rounds` accesses a thread; 1: it stays in registers */
-    uint32_t block;  /* threads of a block */
+    uint32_t block_threads; /* threads of a block */
 } ptxk__row;
 
 static ptxk__row ptxk__row_form(uint32_t n, uint32_t widest) {
@@ -3161,20 +3166,20 @@ static ptxk__row ptxk__row_form(uint32_t n, uint32_t widest) {
     if (n <= 1024) {
         f.threads = 32;
     } else {
-        for (f.threads = 128; f.threads < 1024 && n > f.threads * PTXK__ROW_THREADS;) f.threads *= 2;
+        for (f.threads = 128; f.threads < 1024 && n > f.threads * PTXK__ROW_THREAD_ELEMENTS;) f.threads *= 2;
     }
     f.rounds = ptxk__ceil_div(n, f.threads * f.vec);
     f.passes = 1;
-    if (f.threads > 32 && f.rounds * f.vec > PTXK__ROW_THREADS) {
-        f.rounds = PTXK__ROW_THREADS / 2 / f.vec;
+    if (f.threads > 32 && f.rounds * f.vec > PTXK__ROW_THREAD_ELEMENTS) {
+        f.rounds = PTXK__ROW_THREAD_ELEMENTS / 2 / f.vec;
         f.passes = ptxk__ceil_div(n, f.threads * f.vec * f.rounds);
     }
-    f.block = f.threads == 32 ? 256 : f.threads;
+    f.block_threads = f.threads == 32 ? 256 : f.threads;
     return f;
 }
 
 static uint32_t ptxk__row_grid(const ptxk__row *f, uint32_t rows) {
-    return ptxk__ceil_div(rows, f->block / f->threads);
+    return ptxk__ceil_div(rows, f->block_threads / f->threads);
 }
 
 /* The position of a thread: its row, its first element, and predicates for the accesses inside the row. */
@@ -3190,7 +3195,7 @@ static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptx
     s->lane = tid;
     if (f->threads == 32) {
         p = ptx_shr(k, tid, ptx_u32(5));
-        s->row = ptx_mad(k, s->row, ptx_u32(f->block / 32), p);
+        s->row = ptx_mad(k, s->row, ptx_u32(f->block_threads / 32), p);
         s->lane = ptx_and(k, tid, ptx_u32(31));
         p = ptx_setp(k, PTX_GE, s->row, rows);
         ptx_guard(k, p);
@@ -3199,26 +3204,27 @@ static void ptxk__row_start(ptx_kernel *k, const ptxk__row *f, ptx_val rows, ptx
     s->start = f->vec > 1 ? ptx_mul(k, s->lane, ptx_u32(f->vec)) : s->lane;
 }
 
-static int ptxk__row_partial(const ptxk__row *f, uint32_t round) {
+static int ptxk__row_is_partial(const ptxk__row *f, uint32_t round) {
     uint32_t size = f->threads * f->vec;
     return f->passes > 1 ? f->n % (size * f->rounds) != 0 : (round + 1) * size > f->n;
 }
 
-static void ptxk__row_inside(ptx_kernel *k, const ptxk__row *f, ptxk__row_position *s) {
+static void ptxk__row_set_inside(ptx_kernel *k, const ptxk__row *f, ptxk__row_position *s) {
     uint32_t r;
     for (r = 0; r < f->rounds; r++) {
-        if (ptxk__row_partial(f, r)) {
+        if (ptxk__row_is_partial(f, r)) {
             ptx_val i = r ? ptx_add(k, s->start, ptx_u32(r * f->threads * f->vec)) : s->start;
             s->inside[r] = ptx_setp(k, PTX_LT, i, ptx_u32(f->n));
         }
     }
 }
 
-/* The address of the thread's first element: own 1: in its row of an array; 0: in the one row of weights. */
+/* The address of the thread's first element. per_row: 1: in its row of an array; 0: in the one row of
+   weights. */
 static ptx_val ptxk__row_address(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s, ptx_val args,
-                                 size_t offset, uint32_t bytes, int own) {
+                                 size_t offset, uint32_t bytes, int per_row) {
     ptx_val at = ptxk__arg_ptr(k, args, offset);
-    if (own) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
+    if (per_row) at = ptx_ptr_add(k, at, s->row, f->n * bytes);
     return ptx_ptr_add(k, at, s->start, bytes);
 }
 
@@ -3226,7 +3232,7 @@ static void ptxk__row_load(ptx_kernel *k, const ptxk__row *f, const ptxk__row_po
                            ptx_val at, ptx_val *out) {
     uint32_t r, bytes = ptx_type_bytes(type);
     for (r = 0; r < f->rounds; r++)
-        ptxk__load_f32_if(k, ptxk__row_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
+        ptxk__load_f32_if(k, ptxk__row_is_partial(f, r) ? &s->inside[r] : NULL, type, f->vec,
                           ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), out + r * f->vec);
 }
 
@@ -3234,7 +3240,7 @@ static void ptxk__row_store(ptx_kernel *k, const ptxk__row *f, const ptxk__row_p
                             ptx_val at, const ptx_val *x) {
     uint32_t r, bytes = ptx_type_bytes(type);
     for (r = 0; r < f->rounds; r++) {
-        int partial = ptxk__row_partial(f, r);
+        int partial = ptxk__row_is_partial(f, r);
         if (partial) ptx_if(k, s->inside[r]);
         ptxk_store_f32(k, type, f->vec, ptx_at(at, (int64_t)r * f->threads * f->vec * bytes), x + r * f->vec);
         if (partial) ptx_end(k);
@@ -3248,13 +3254,13 @@ static ptx_val ptxk__row_reduce(ptx_kernel *k, const ptxk__row *f, ptx_op_id op,
 
 /* Opens a loop over the passes of a row and returns the position in it; *i counts elements. ptx_end() closes
    it. */
-static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s,
-                                         ptx_val *i) {
-    ptxk__row_position here = *s;
+static ptxk__row_position ptxk__row_open_pass(ptx_kernel *k, const ptxk__row *f, const ptxk__row_position *s,
+                                              ptx_val *i) {
+    ptxk__row_position position = *s;
     *i = ptx_for(k, ptx_u32(0), ptx_u32(f->n), ptx_u32(f->threads * f->vec * f->rounds));
-    here.start = ptx_add(k, s->start, *i);
-    ptxk__row_inside(k, f, &here);
-    return here;
+    position.start = ptx_add(k, s->start, *i);
+    ptxk__row_set_inside(k, f, &position);
+    return position;
 }
 
 #endif
@@ -3265,7 +3271,7 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
    functions, a row in ptxk__blocks and a name in PTXK_FORMATS; gemv, gemm, embed and decoder then take it.
    The first eight formats have code of their own instead.
 
-   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane reads once or twice (`times`).
+   In a step a warp takes `unit` values of a row, 256, 1024 or 2048; each lane reads once or twice (`reads`).
    Quantised weights: lane 8 j + i takes 32 of the 256 values of block j of 4, in two halves of 16. `order`
    says which values these are; the layout of x in shared memory is the same for all formats (ptxk__store_x).
    Plain numbers: a lane takes 8 of 256.
@@ -3284,30 +3290,33 @@ static ptxk__row_position ptxk__row_pass(ptx_kernel *k, const ptxk__row *f, cons
 #define PTXK__ROWS_MAX 4u /* most rows of a warp */
 
 /* Kinds of formats: a scale for each half; no scales; plain numbers; read by a ptxk__reader. */
-enum { PTXK__SCALED, PTXK__UNSCALED, PTXK__NUMBERS, PTXK__SHARES };
-enum { PTXK__PAIRS_APART, PTXK__QUARTERS, PTXK__BLOCKS_OF_32 }; /* orders, see ptxk__lane_places */
+enum { PTXK__FORMAT_SCALED, PTXK__FORMAT_UNSCALED, PTXK__FORMAT_PLAIN, PTXK__FORMAT_READER };
+/* Orders, see ptxk__lane_offsets. */
+enum { PTXK__ORDER_PAIRS_APART, PTXK__ORDER_QUARTERS, PTXK__ORDER_BLOCKS_OF_32 };
 
 typedef struct ptxk__lane { /* values that a lane computes once */
     uint32_t groups;        /* see ptxk__rows */
-    ptx_val at;             /* i above, 0 ... 7; with 4 groups 0 ... 3; plain numbers: the lane, 0 ... 31 */
-    ptx_val x[2];           /* offsets in a record of x of the first two groups of 16, first time */
-    ptx_val d[2], s[2];     /* ... for each time: of the first half's factor; of the sum that it adds */
-    ptx_val c[10];          /* for the format's own use */
+    ptx_val index;          /* i above, 0 ... 7; with 4 groups 0 ... 3; plain numbers: the lane, 0 ... 31 */
+    ptx_val x_offset[2];    /* offsets in a record of x of the first two groups of 16, first read */
+    ptx_val d_offset[2];    /* ... for each read: of the first half's factor d */
+    ptx_val sum_offset[2];  /* ... of the sum that it adds */
+    ptx_val derived[10];    /* what the format computes from the index */
 } ptxk__lane;
 
 typedef struct ptxk__place { /* shared addresses of what a lane reads of a row */
     ptx_val block;           /* its block's first byte */
     ptx_val words;           /* 2-byte aligned formats: first of the aligned words that hold it ... */
-    ptx_val pick;            /* ... and the prmt selector that joins two of them */
+    ptx_val selector;        /* ... and the prmt selector that joins two of them */
 } ptxk__place;
 
 typedef struct ptxk__share { /* weights that a lane has read */
-    ptx_val half[4][4]; /* bytes: the integers times a constant of the format; Q6_K: 4 groups of 16 */
-    ptx_val scale[4];   /* s32, of each half: weight = factor * scale * byte - minimum */
-    ptx_val factor;     /* f32, of the block */
-    ptx_val minimum;    /* f32, of the group of 32 whose sum of x this lane adds */
-    ptx_val number[8];  /* f32: plain numbers */
-    ptx_val times[2], minus[2]; /* PTXK__SHARES: f32, of the halves: weight = times * byte - minus */
+    ptx_val half[4][4];      /* bytes: the integers times a constant of the format; Q6_K: 4 groups of 16 */
+    ptx_val scale[4];        /* s32, of each half: weight = factor * scale * byte - minimum */
+    ptx_val factor;          /* f32, of the block */
+    ptx_val minimum;         /* f32, of the group of 32 whose sum of x this lane adds */
+    ptx_val plain[8];        /* f32: plain numbers */
+    ptx_val half_scale[2];   /* PTXK__FORMAT_READER: f32, of the halves: weight = half_scale * byte ... */
+    ptx_val half_minimum[2]; /* ... - half_minimum */
 } ptxk__share;
 
 struct ptxk__reader;
@@ -3317,16 +3326,17 @@ typedef struct ptxk__block {
     uint32_t id, values, bytes; /* of a block */
     uint32_t aligned;           /* rows and blocks keep 16-byte loads aligned */
     uint32_t kind, order;
-    uint32_t is_signed;     /* the bytes of a ptxk__share are signed */
-    uint32_t unit, pair;    /* values of a step with few columns; blocks of 256 between a lane's two reads */
-    uint32_t run, run_area; /* values and shared bytes of a run, where a step has 1024; or 0 */
-    uint32_t rows;          /* most rows of a warp */
-    float first, second;    /* 1 / (constant of the first, the second half's bytes) */
-    float offset;           /* subtracted from every integer */
-    uint32_t has_minimum;   /* groups have minima of their own instead */
-    void (*lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
-    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share);
-    const struct ptxk__reader *reader; /* instead of lane and read */
+    uint32_t is_signed;              /* the bytes of a ptxk__share are signed */
+    uint32_t unit;                   /* values of a step with few columns */
+    uint32_t block_distance;         /* blocks of 256 from a lane's first read to its second */
+    uint32_t run_values, run_area;   /* values and shared bytes of a run, where a step has 1024; or 0 */
+    uint32_t rows_max;               /* of a warp */
+    float first_scale, second_scale; /* 1 / (constant of the first, the second half's bytes) */
+    float offset;                    /* subtracted from every integer */
+    uint32_t has_minimum;            /* groups have minima of their own instead */
+    void (*init_lane)(ptx_kernel *k, ptxk__lane *lane); /* or NULL */
+    void (*read)(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place, ptxk__share *share);
+    const struct ptxk__reader *reader; /* instead of init_lane and read */
 } ptxk__block;
 
 /* -- vocabulary: rows of weights, one reader for each format -- */
@@ -3334,64 +3344,66 @@ typedef struct ptxk__block {
 /* Lane i of the 8 that share a 256-value block of Q4_K or Q5_K has bytes 16 i ... 16 i + 15 of the 128. With
    c = i / 2 and h = i % 2, their low nibbles are 16 weights of group 2 c and their high nibbles 16 of group 2
    c + 1. The scales and minima of those two groups are adjacent in the 12 bytes; for c >= 2 each is in two
-   parts. The lane's shifts (c[0] ... c[3]) and masks cover both cases with the same code. */
+   parts. The lane's shifts (derived[0] ... derived[3]) and masks cover both cases with the same code. */
 static void ptxk__q4_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd, upper, shift, p;
-    pair = ptx_shr(k, lane->at, ptx_u32(1));
+    pair = ptx_shr(k, lane->index, ptx_u32(1));
     odd = ptx_and(k, pair, ptx_u32(1));
-    upper = ptx_setp(k, PTX_GE, lane->at, ptx_u32(4));
+    upper = ptx_setp(k, PTX_GE, lane->index, ptx_u32(4));
     shift = ptx_shl(k, odd, ptx_u32(4));
-    lane->c[1] = shift; /* of the last 4 bytes, for scales */
+    lane->derived[1] = shift; /* of the last 4 bytes, for scales */
     p = ptx_selp(k, ptx_u32(2), ptx_u32(0), upper);
-    lane->c[0] = ptx_add(k, shift, p); /* of the first 4 bytes, for scales */
-    odd = ptx_and(k, lane->at, ptx_u32(1));
+    lane->derived[0] = ptx_add(k, shift, p); /* of the first 4 bytes, for scales */
+    odd = ptx_and(k, lane->index, ptx_u32(1));
     odd = ptx_shl(k, odd, ptx_u32(3));
-    lane->c[2] = ptx_add(k, lane->c[0], odd); /* of the middle 4 bytes, for a minimum */
+    lane->derived[2] = ptx_add(k, lane->derived[0], odd); /* of the middle 4 bytes, for a minimum */
     p = ptx_add(k, shift, odd);
-    lane->c[3] = ptx_add(k, p, ptx_u32(4)); /* of the last 4 bytes, for a minimum */
-    lane->c[4] = ptx_selp(k, ptx_b32(0x3030), ptx_b32(0x3f3f), upper);
-    lane->c[5] = ptx_selp(k, ptx_b32(0x0f0f), ptx_b32(0), upper);
-    lane->c[6] = ptx_and(k, lane->c[4], ptx_b32(0xff));
-    lane->c[7] = ptx_and(k, lane->c[5], ptx_b32(0xff));
+    lane->derived[3] = ptx_add(k, p, ptx_u32(4)); /* of the last 4 bytes, for a minimum */
+    lane->derived[4] = ptx_selp(k, ptx_b32(0x3030), ptx_b32(0x3f3f), upper);
+    lane->derived[5] = ptx_selp(k, ptx_b32(0x0f0f), ptx_b32(0), upper);
+    lane->derived[6] = ptx_and(k, lane->derived[4], ptx_b32(0xff));
+    lane->derived[7] = ptx_and(k, lane->derived[5], ptx_b32(0xff));
 }
 
-/* (a >> shift & mask) | (b >> other & rest) */
-static ptx_val ptxk__merge_fields(ptx_kernel *k, ptx_val a, ptx_val shift, ptx_val mask, ptx_val b,
-                                  ptx_val other, ptx_val rest) {
+/* (a >> a_shift & a_mask) | (b >> b_shift & b_mask) */
+static ptx_val ptxk__merge_fields(ptx_kernel *k, ptx_val a, ptx_val a_shift, ptx_val a_mask, ptx_val b,
+                                  ptx_val b_shift, ptx_val b_mask) {
     ptx_val high, low;
-    high = ptx_shr(k, ptx_as(a, PTX_U32), shift);
-    high = ptx_and(k, high, ptx_as(mask, PTX_U32));
-    low = ptx_shr(k, ptx_as(b, PTX_U32), other);
-    return ptx_lop3(k, ptx_as(low, PTX_B32), rest, ptx_as(high, PTX_B32),
-                    ptx_imm(0xea)); /* low & rest | high */
+    high = ptx_shr(k, ptx_as(a, PTX_U32), a_shift);
+    high = ptx_and(k, high, ptx_as(a_mask, PTX_U32));
+    low = ptx_shr(k, ptx_as(b, PTX_U32), b_shift);
+    return ptx_lop3(k, ptx_as(low, PTX_B32), b_mask, ptx_as(high, PTX_B32),
+                    ptx_imm(0xea)); /* low & b_mask | high */
 }
 
 /* Reads the first 16 bytes of a block of Q4_K or Q5_K: factors, scales and a minimum. */
 static void ptxk__read_k_head(ptx_kernel *k, const ptxk__lane *lane, ptx_val block, ptxk__share *share) {
-    ptx_val head[4], half[2], low, minimum;
-    ptxk_load16(k, NULL, ptx_at(block, 0), head);
-    ptx_unpack(k, PTX_F16, 2, head[0], half);
+    ptx_val header[4], half[2], low, minimum;
+    ptxk_load16(k, NULL, ptx_at(block, 0), header);
+    ptx_unpack(k, PTX_F16, 2, header[0], half);
     share->factor = ptx_cvt(k, PTX_F32, half[0]);
     minimum = ptx_cvt(k, PTX_F32, half[1]);
-    low = ptxk__merge_fields(k, head[1], lane->c[0], lane->c[4], head[3], lane->c[1], lane->c[5]);
+    low = ptxk__merge_fields(k, header[1], lane->derived[0], lane->derived[4], header[3], lane->derived[1],
+                             lane->derived[5]);
     share->scale[0] = ptx_and(k, ptx_as(low, PTX_S32), ptx_s32(0xff));
     low = ptx_shr(k, ptx_as(low, PTX_U32), ptx_u32(8));
     share->scale[1] = ptx_as(low, PTX_S32);
-    low = ptxk__merge_fields(k, head[2], lane->c[2], lane->c[6], head[3], lane->c[3], lane->c[7]);
+    low = ptxk__merge_fields(k, header[2], lane->derived[2], lane->derived[6], header[3], lane->derived[3],
+                             lane->derived[7]);
     low = ptx_cvt(k, PTX_F32, ptx_as(low, PTX_S32));
     share->minimum = ptx_mul(k, minimum, low);
 }
 
-static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), q[4];
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), q[4];
     uint32_t i;
     ptxk_load16(k, NULL, ptx_at(own, 16), q);
     for (i = 0; i < 4; i++) {
         share->half[0][i] = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[1][i] = ptx_and(k, q[i], ptx_b32(0xf0f0f0f0u)); /* 16 times too large: saves a shift */
     }
-    ptxk__read_k_head(k, lane, at->block, share);
+    ptxk__read_k_head(k, lane, place->block, share);
 }
 
 /* The fifth bits of this lane's groups are bits 2 c and 2 c + 1 of 16 bytes that all lanes with the same h
@@ -3399,38 +3411,38 @@ static void ptxk__q4_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__p
 static void ptxk__q5_k_lane(ptx_kernel *k, ptxk__lane *lane) {
     ptx_val pair, odd;
     ptxk__q4_k_lane(k, lane);
-    pair = ptx_and(k, lane->at, ptx_u32(6));
-    lane->c[8] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
-    odd = ptx_and(k, lane->at, ptx_u32(1));
-    lane->c[9] = ptx_shl(k, odd, ptx_u32(4));
+    pair = ptx_and(k, lane->index, ptx_u32(6));
+    lane->derived[8] = ptx_sub(k, ptx_u32(36), pair); /* rotates bit 2 c to bit 4, and 2 c + 1 to 5 */
+    odd = ptx_and(k, lane->index, ptx_u32(1));
+    lane->derived[9] = ptx_shl(k, odd, ptx_u32(4));
 }
 
-static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q5_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), fifth, q[4], h[4], x;
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), fifth, q[4], h[4], x;
     uint32_t i;
-    fifth = ptx_ptr_add(k, at->block, lane->c[9], 1);
+    fifth = ptx_ptr_add(k, place->block, lane->derived[9], 1);
     ptxk_load16(k, NULL, ptx_at(own, 48), q);
     ptxk_load16(k, NULL, ptx_at(fifth, 16), h);
     for (i = 0; i < 4; i++) {
-        h[i] = ptx_shf_l(k, h[i], h[i], lane->c[8]);
+        h[i] = ptx_shf_l(k, h[i], h[i], lane->derived[8]);
         x = ptx_and(k, q[i], ptx_b32(0x0f0f0f0f));
         share->half[0][i] = ptx_lop3(k, h[i], ptx_b32(0x10101010), x, ptx_imm(0xea));
         x = ptx_shr(k, q[i], ptx_u32(3));
         x = ptx_and(k, x, ptx_b32(0x1e1e1e1e)); /* twice the nibble */
         share->half[1][i] = ptx_lop3(k, h[i], ptx_b32(0x20202020), x, ptx_imm(0xea));
     }
-    ptxk__read_k_head(k, lane, at->block, share);
+    ptxk__read_k_head(k, lane, place->block, share);
 }
 
 /* Loads 4 n bytes at a 2-byte aligned place: n + 1 aligned words at from + offset, adjacent ones joined by
-   prmt with at->pick. */
-static void ptxk__load_words(ptx_kernel *k, const ptxk__place *at, ptx_val from, uint32_t offset, uint32_t n,
-                             ptx_val *out) {
+   prmt with place->selector. */
+static void ptxk__load_words(ptx_kernel *k, const ptxk__place *place, ptx_val from, uint32_t offset,
+                             uint32_t n, ptx_val *out) {
     ptx_val word[9];
     uint32_t i;
     for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(offset + 4 * i)));
-    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], at->pick);
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], place->selector);
 }
 
 static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
@@ -3443,92 +3455,95 @@ static ptx_val ptxk__load_f16(ptx_kernel *k, ptx_val at, uint32_t offset) {
    64 n + 32 (g % 2) + 16 h on of the 128. Lane i = 2 n + h has all four g; with two groups lane i = 4 n + 2 a
    + h has g = a, a + 2. With the six bits at the top of a byte, the highest inverted, it is 4 (q - 32). */
 static void ptxk__q6_k_lane(ptx_kernel *k, ptxk__lane *lane) {
-    ptx_val h = ptx_and(k, lane->at, ptx_u32(1)), n, a;
+    ptx_val h = ptx_and(k, lane->index, ptx_u32(1)), n, a;
     h = ptx_shl(k, h, ptx_u32(4));
     if (lane->groups == 4) {
-        n = ptx_and(k, lane->at, ptx_u32(2));
-        lane->c[1] = ptx_mad(k, n, ptx_u32(16), h);          /* 32 n + 16 h */
-        lane->c[0] = ptx_mad(k, n, ptx_u32(16), lane->c[1]); /* 64 n + 16 h */
-        lane->c[2] = ptx_mad(k, n, ptx_u32(3), lane->at);    /* 8 n + h: of the first scale */
+        n = ptx_and(k, lane->index, ptx_u32(2));
+        lane->derived[1] = ptx_mad(k, n, ptx_u32(16), h);                /* 32 n + 16 h */
+        lane->derived[0] = ptx_mad(k, n, ptx_u32(16), lane->derived[1]); /* 64 n + 16 h */
+        lane->derived[2] = ptx_mad(k, n, ptx_u32(3), lane->index);       /* 8 n + h: of the first scale */
         return;
     }
-    n = ptx_and(k, lane->at, ptx_u32(4));
-    a = ptx_and(k, lane->at, ptx_u32(2));
-    lane->c[0] = ptx_shl(k, lane->at, ptx_u32(4));
-    lane->c[1] = ptx_mad(k, n, ptx_u32(8), h);
-    lane->c[2] = ptx_add(k, lane->at, n);
-    lane->c[3] = ptx_sub(k, ptx_u32(6), a);
-    lane->c[4] = ptx_sub(k, ptx_u32(2), a);
+    n = ptx_and(k, lane->index, ptx_u32(4));
+    a = ptx_and(k, lane->index, ptx_u32(2));
+    lane->derived[0] = ptx_shl(k, lane->index, ptx_u32(4));
+    lane->derived[1] = ptx_mad(k, n, ptx_u32(8), h);
+    lane->derived[2] = ptx_add(k, lane->index, n);
+    lane->derived[3] = ptx_sub(k, ptx_u32(6), a);
+    lane->derived[4] = ptx_sub(k, ptx_u32(2), a);
 }
 
-static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q6_k_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
     ptx_val from, q[2][4], h[4], x, y;
     uint32_t i, g, half = lane->groups / 2;
-    from = ptx_ptr_add(k, at->words, lane->c[0], 1);
-    for (i = 0; i < half; i++) ptxk__load_words(k, at, from, 32 * i, 4, q[i]);
-    from = ptx_ptr_add(k, at->words, lane->c[1], 1);
-    ptxk__load_words(k, at, from, 128, 4, h);
-    from = ptx_ptr_add(k, at->block, lane->c[2], 1);
+    from = ptx_ptr_add(k, place->words, lane->derived[0], 1);
+    for (i = 0; i < half; i++) ptxk__load_words(k, place, from, 32 * i, 4, q[i]);
+    from = ptx_ptr_add(k, place->words, lane->derived[1], 1);
+    ptxk__load_words(k, place, from, 128, 4, h);
+    from = ptx_ptr_add(k, place->block, lane->derived[2], 1);
     for (g = 0; g < lane->groups; g++) {
         for (i = 0; i < 4; i++) {
             x = g < half ? ptx_shl(k, q[g][i], ptx_u32(2)) : ptx_shr(k, q[g - half][i], ptx_u32(2));
             x = ptx_lop3(k, x, ptx_b32(0x3c3c3c3c), ptx_b32(0x80808080u), ptx_imm(0x6a)); /* & ^ */
             y = h[i];
-            if (g < 3) y = ptx_shl(k, y, half == 1 ? lane->c[3 + g] : ptx_u32(6 - 2 * g));
+            if (g < 3) y = ptx_shl(k, y, half == 1 ? lane->derived[3 + g] : ptx_u32(6 - 2 * g));
             share->half[g][i] = ptx_lop3(k, y, ptx_b32(0xc0c0c0c0u), x, ptx_imm(0x6a));
         }
         share->scale[g] = ptx_ld(k, PTX_S8, ptx_at(from, 192 + 4 / half * g));
     }
-    x = ptxk__load_f16(k, at->block, 208);
+    x = ptxk__load_f16(k, place->block, 208);
     share->factor = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0.25));
 }
 
-static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__q8_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
     ptx_val words[8];
     (void)lane;
-    ptxk__load_words(k, at, at->words, 0, 8, words);
+    ptxk__load_words(k, place, place->words, 0, 8, words);
     memcpy(share->half[0], words, sizeof share->half[0]);
     memcpy(share->half[1], words + 4, sizeof share->half[1]);
-    share->factor = ptxk__load_f16(k, at->block, 0);
+    share->factor = ptxk__load_f16(k, place->block, 0);
 }
 
-/* The second half is 16 times too large; ptxk__rows_product multiplies the first half's products by 16. */
-static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+/* The second half is 16 times too large; ptxk__rows_add_product multiplies the first half's products by
+   16. */
+static void ptxk__q4_0_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
     ptx_val words[4];
     uint32_t i;
     (void)lane;
-    ptxk__load_words(k, at, at->words, 0, 4, words);
+    ptxk__load_words(k, place, place->words, 0, 4, words);
     for (i = 0; i < 4; i++) {
         share->half[0][i] = ptx_and(k, words[i], ptx_b32(0x0f0f0f0f));
         share->half[1][i] = ptx_and(k, words[i], ptx_b32(0xf0f0f0f0u));
     }
-    share->factor = ptxk__load_f16(k, at->block, 0);
+    share->factor = ptxk__load_f16(k, place->block, 0);
 }
 
 /* Plain numbers: lane i has values 8 i ... 8 i + 7 of 256. f32: 4 i ... 4 i + 3 and these + 128, so that the
    16-byte accesses of all lanes are adjacent. */
-static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+static void ptxk__f32_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
+                           ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_F32, words, share->number);
+    ptxk_widen(k, PTX_F32, words, share->plain);
     ptxk_load16(k, NULL, ptx_at(own, 512), words);
-    ptxk_widen(k, PTX_F32, words, share->number + 4);
+    ptxk_widen(k, PTX_F32, words, share->plain + 4);
 }
 
-static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at, ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+static void ptxk__f16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
+                           ptxk__share *share) {
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_F16, words, share->number);
+    ptxk_widen(k, PTX_F16, words, share->plain);
 }
 
-static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *at,
+static void ptxk__bf16_read(ptx_kernel *k, const ptxk__lane *lane, const ptxk__place *place,
                             ptxk__share *share) {
-    ptx_val own = ptx_ptr_add(k, at->block, lane->at, 16), words[4];
+    ptx_val own = ptx_ptr_add(k, place->block, lane->index, 16), words[4];
     ptxk_load16(k, NULL, ptx_at(own, 0), words);
-    ptxk_widen(k, PTX_BF16, words, share->number);
+    ptxk_widen(k, PTX_BF16, words, share->plain);
 }
 
 /* -- vocabulary: rows of weights, formats with one reader --
@@ -3542,86 +3557,88 @@ static ptx_mem ptxk__weight_operand(ptx_val at, int64_t offset) {
     return ptx_space_of(at) == PTX_GLOBAL ? ptx_with(mem, PTX_NC) : mem;
 }
 
-/* A u32 number: c if it is known when the kernel is built, else v + c. */
-typedef struct ptxk__number {
-    ptx_val v; /* u32 */
-    uint32_t c;
-    int known;
-} ptxk__number;
+/* An index, an offset or a shift, u32: `constant` if it is known when the kernel is built, else variable +
+   constant. */
+typedef struct ptxk__index {
+    ptx_val variable; /* u32 */
+    uint32_t constant;
+    int is_constant;
+} ptxk__index;
 
-static ptxk__number ptxk__known(uint32_t c) {
-    ptxk__number n;
+static ptxk__index ptxk__constant_index(uint32_t c) {
+    ptxk__index n;
     memset(&n, 0, sizeof n);
-    n.c = c;
-    n.known = 1;
+    n.constant = c;
+    n.is_constant = 1;
     return n;
 }
 
-static ptxk__number ptxk__unknown(ptx_val v) {
-    ptxk__number n;
-    n.v = v;
-    n.c = 0;
-    n.known = 0;
+static ptxk__index ptxk__variable_index(ptx_val v) {
+    ptxk__index n;
+    n.variable = v;
+    n.constant = 0;
+    n.is_constant = 0;
     return n;
 }
 
-/* The number as an operand of an instruction. */
-static ptx_val ptxk__number_value(ptx_kernel *k, ptxk__number n) {
-    if (n.known) return ptx_u32(n.c);
-    return n.c ? ptx_add(k, n.v, ptx_u32(n.c)) : n.v;
+/* The index as an operand of an instruction. */
+static ptx_val ptxk__index_value(ptx_kernel *k, ptxk__index n) {
+    if (n.is_constant) return ptx_u32(n.constant);
+    return n.constant ? ptx_add(k, n.variable, ptx_u32(n.constant)) : n.variable;
 }
 
-/* (n >> shift & mask) * times + plus */
-static ptxk__number ptxk__number_of(ptx_kernel *k, ptxk__number n, uint32_t shift, uint32_t mask,
-                                    uint32_t times, uint32_t plus) {
+/* (n >> shift & mask) * multiplier + addend */
+static ptxk__index ptxk__index_from_bits(ptx_kernel *k, ptxk__index n, uint32_t shift, uint32_t mask,
+                                         uint32_t multiplier, uint32_t addend) {
     ptx_val x;
-    if (n.known) return ptxk__known((n.c >> shift & mask) * times + plus);
-    x = ptxk__number_value(k, n);
+    if (n.is_constant) return ptxk__constant_index((n.constant >> shift & mask) * multiplier + addend);
+    x = ptxk__index_value(k, n);
     if (shift) x = ptx_shr(k, x, ptx_u32(shift));
     if (mask != 0xffffffffu) x = ptx_and(k, x, ptx_u32(mask));
-    if (times != 1) x = ptx_mul(k, x, ptx_u32(times));
-    n = ptxk__unknown(x);
-    n.c = plus;
+    if (multiplier != 1) x = ptx_mul(k, x, ptx_u32(multiplier));
+    n = ptxk__variable_index(x);
+    n.constant = addend;
     return n;
 }
 
-static ptxk__number ptxk__number_add(ptx_kernel *k, ptxk__number a, ptxk__number b) {
-    uint32_t c = a.c + b.c;
-    if (a.known)
-        a.v = b.v;
-    else if (!b.known)
-        a.v = ptx_add(k, a.v, b.v);
-    a.known = a.known && b.known;
-    a.c = c;
+static ptxk__index ptxk__index_add(ptx_kernel *k, ptxk__index a, ptxk__index b) {
+    uint32_t c = a.constant + b.constant;
+    if (a.is_constant)
+        a.variable = b.variable;
+    else if (!b.is_constant)
+        a.variable = ptx_add(k, a.variable, b.variable);
+    a.is_constant = a.is_constant && b.is_constant;
+    a.constant = c;
     return a;
 }
 
-/* Where a block is: byte 0 at `at` + offset, in global or shared memory. */
+/* Where a block is: byte 0 at base + offset, in global or shared memory. */
 typedef struct ptxk__source {
-    ptx_val at;
-    uint32_t offset, align;    /* align: of `at`, 1, 2 or 4 */
-    uint32_t known;            /* bit r, 0 ... 3: words[r] and pick[r] are computed */
-    ptx_val words[4], pick[4]; /* the aligned word that has byte at + r; prmt selector to join the next */
+    ptx_val base;
+    uint32_t offset, align; /* align: of base, 1, 2 or 4 */
+    uint32_t joined;        /* bit r, 0 ... 3: words[r] and selector[r] are computed */
+    ptx_val words[4];       /* the aligned word that has byte base + r ... */
+    ptx_val selector[4];    /* ... and the prmt selector that joins the next word to it */
 } ptxk__source;
 
 static ptxk__source ptxk__source_at(ptx_val at, uint32_t offset, uint32_t align) {
     ptxk__source s;
     memset(&s, 0, sizeof s);
-    s.at = at;
+    s.base = at;
     s.offset = offset;
     s.align = align;
     return s;
 }
 
-static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
-    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1);
-    return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.c)));
+static ptx_val ptxk__read_byte(ptx_kernel *k, const ptxk__source *s, ptxk__index at) {
+    ptx_val from = at.is_constant ? s->base : ptx_ptr_add(k, s->base, at.variable, 1);
+    return ptx_ld(k, PTX_U8, ptxk__weight_operand(from, (int64_t)(s->offset + at.constant)));
 }
 
 /* Reads the two bytes at `at` as u32. `at` is even (in blocks of an odd size: any). */
-static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__number at) {
-    ptx_val from = at.known ? s->at : ptx_ptr_add(k, s->at, at.v, 1), low, high;
-    uint32_t o = s->offset + at.c;
+static ptx_val ptxk__read_u16(ptx_kernel *k, const ptxk__source *s, ptxk__index at) {
+    ptx_val from = at.is_constant ? s->base : ptx_ptr_add(k, s->base, at.variable, 1), low, high;
+    uint32_t o = s->offset + at.constant;
     if (s->align > 1 && o % 2 == 0) {
         low = ptx_ld(k, PTX_U16, ptxk__weight_operand(from, (int64_t)o));
         return ptx_cvt(k, PTX_U32, low);
@@ -3631,50 +3648,51 @@ static ptx_val ptxk__read_half(ptx_kernel *k, const ptxk__source *s, ptxk__numbe
     return ptx_mad(k, high, ptx_u32(256), low);
 }
 
-/* Reads n words, b32, from `at` on, whose v is a multiple of 4. In shared memory it loads the aligned words
-   that hold them, and joins them. Global memory may end with the block: there it reads no byte beyond. */
-static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__number at, uint32_t n, ptx_val *out) {
-    uint32_t o = s->offset + at.c, r = o % 4, i, j;
-    ptx_val from = s->at, pick = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
+/* Reads n words, b32, from `at` on, whose variable is a multiple of 4. In shared memory it loads the aligned
+   words that hold them, and joins them. Global memory may end with the block: there it reads no byte
+   beyond. */
+static void ptxk__read_words(ptx_kernel *k, ptxk__source *s, ptxk__index at, uint32_t n, ptx_val *out) {
+    uint32_t o = s->offset + at.constant, r = o % 4, i, j;
+    ptx_val from = s->base, selector = ptx_b32(0x3210 + 0x1111 * r), word[5], x;
     if (s->align == 4 && !r) {
-        if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+        if (!at.is_constant) from = ptx_ptr_add(k, from, at.variable, 1);
         for (i = 0; i < n; i++) out[i] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, (int64_t)(o + 4 * i)));
         return;
     }
     if (ptx_space_of(from) == PTX_GLOBAL) {
         for (i = 0; i < n; i++) {
             for (j = 0; j < 2; j++)
-                word[j] = ptxk__read_half(k, s, ptxk__number_add(k, at, ptxk__known(4 * i + 2 * j)));
+                word[j] = ptxk__read_u16(k, s, ptxk__index_add(k, at, ptxk__constant_index(4 * i + 2 * j)));
             x = ptx_mad(k, word[1], ptx_u32(65536), word[0]);
             out[i] = ptx_as(x, PTX_B32);
         }
         return;
     }
     if (s->align < 4) {
-        if (!(s->known >> r & 1)) {
-            s->known |= 1u << r;
+        if (!(s->joined >> r & 1)) {
+            s->joined |= 1u << r;
             x = ptx_as(from, PTX_U32);
             if (r) x = ptx_add(k, x, ptx_u32(r));
             s->words[r] = ptx_and(k, x, ptx_u32(~3u));
             x = ptx_and(k, x, ptx_u32(3));
             x = ptx_mad(k, x, ptx_u32(0x1111), ptx_u32(0x3210));
             s->words[r] = ptx_ptr(s->words[r], PTX_SHARED);
-            s->pick[r] = ptx_as(x, PTX_B32);
+            s->selector[r] = ptx_as(x, PTX_B32);
         }
         from = s->words[r];
-        pick = s->pick[r];
+        selector = s->selector[r];
     }
-    if (!at.known) from = ptx_ptr_add(k, from, at.v, 1);
+    if (!at.is_constant) from = ptx_ptr_add(k, from, at.variable, 1);
     for (i = 0; i <= n; i++) word[i] = ptx_ld(k, PTX_B32, ptx_at(from, (int64_t)(o - r + 4 * i)));
-    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], pick);
+    for (i = 0; i < n; i++) out[i] = ptx_prmt(k, word[i], word[i + 1], selector);
 }
 
 static ptx_val ptxk__read_f16(ptx_kernel *k, const ptxk__source *s, uint32_t at) {
     ptx_val x;
     if (s->align > 1 && (s->offset + at) % 2 == 0) {
-        x = ptx_ld(k, PTX_F16, ptxk__weight_operand(s->at, (int64_t)(s->offset + at)));
+        x = ptx_ld(k, PTX_F16, ptxk__weight_operand(s->base, (int64_t)(s->offset + at)));
     } else {
-        x = ptxk__read_half(k, s, ptxk__known(at));
+        x = ptxk__read_u16(k, s, ptxk__constant_index(at));
         x = ptx_cvt(k, PTX_U16, x);
         x = ptx_as(x, PTX_F16);
     }
@@ -3687,21 +3705,22 @@ static ptx_val ptxk__shr_b32(ptx_kernel *k, ptx_val x, ptx_val by) {
 
 /* Which values of a share are read: all 8 quads (of 4 adjacent values) in order, or the two of one of four
    lanes, see ptxk__reader. */
-typedef struct ptxk__share_of {
-    ptxk__number share; /* its number in the block */
-    int whole;          /* all quads */
-    ptx_val lane;       /* else: 0 ... 3, u32 */
-} ptxk__share_of;
+typedef struct ptxk__share_part {
+    ptxk__index share; /* its number in the block */
+    int all_quads;
+    ptx_val lane; /* else: 0 ... 3, u32 */
+} ptxk__share_part;
 
 typedef struct ptxk__factors { /* of a share; halves: its values 0 ... 15, 16 ... 31 */
     ptx_val factor;            /* f32: of the share; formats with halves: of the block */
     ptx_val scale[2];          /* halves: s32 within -512 ... 511, or f16 */
     ptx_val minimum_factor;    /* f32, halves with minima */
     ptx_val minimum[2];        /* ... u32 below 512: weight = factor scale value - minimum_factor minimum */
-    ptx_val plus;              /* shares with minima: f16: weight = factor value + plus */
+    ptx_val offset;            /* shares with minima: f16: weight = factor value + offset */
 } ptxk__factors;
 
-/* How a format is read. Values are bytes, signed or not; times ptxk__block.first they are the formula's. */
+/* How a format is read. Values are bytes, signed or not; times ptxk__block.first_scale they are the
+   formula's. */
 enum {
     PTXK__QUADS_16_APART,
     PTXK__QUADS_8_APART,
@@ -3718,20 +3737,20 @@ enum {
     PTXK__PART_E2M1
 };
 typedef struct ptxk__reader {
-    uint32_t quads, part, halves, has_minimum;
-    void (*values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out);
-    void (*factors)(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f);
+    uint32_t quad_order, part, halves, has_minimum;
+    void (*read_values)(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out);
+    void (*read_factors)(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f);
 } ptxk__reader;
 
 /* Reads the four words of 16 bytes at `at`, or only the lane's. Returns their number. */
-static uint32_t ptxk__read_16(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
-                              ptx_val *out) {
-    if (!p->whole) {
+static uint32_t ptxk__read_16_bytes(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptxk__index at,
+                                    ptx_val *out) {
+    if (!p->all_quads) {
         ptx_val add = ptx_mul(k, p->lane, ptx_u32(4));
-        at = ptxk__number_add(k, at, ptxk__unknown(add));
+        at = ptxk__index_add(k, at, ptxk__variable_index(add));
     }
-    ptxk__read_words(k, s, at, p->whole ? 4 : 1, out);
-    return p->whole ? 4 : 1;
+    ptxk__read_words(k, s, at, p->all_quads ? 4 : 1, out);
+    return p->all_quads ? 4 : 1;
 }
 
 /* (x << shift) & mask; a negative shift goes to the right. */
@@ -3741,68 +3760,73 @@ static ptx_val ptxk__field(ptx_kernel *k, ptx_val x, int shift, uint32_t mask) {
     return ptx_and(k, x, ptx_b32(mask));
 }
 
-/* Reads 16 bytes at `at`, times 2^up: low nibbles are values 0 ... 15, high 16 ... 31. Returns words / 2. */
-static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
-                                   int up, ptx_val *out) {
+/* Reads 16 bytes at `at`, times 2^shift: low nibbles are values 0 ... 15, high 16 ... 31. Returns
+   words / 2. */
+static uint32_t ptxk__read_nibbles(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
+                                   int shift, ptx_val *out) {
     ptx_val word[4];
-    uint32_t i, n = ptxk__read_16(k, s, p, ptxk__known(at), word), mask = 0x0f0f0f0fu << up;
+    uint32_t i, n = ptxk__read_16_bytes(k, s, p, ptxk__constant_index(at), word), mask = 0x0f0f0f0fu << shift;
     for (i = 0; i < n; i++) {
-        out[i] = ptxk__field(k, word[i], up, mask);
-        out[n + i] = ptxk__field(k, word[i], up - 4, mask);
+        out[i] = ptxk__field(k, word[i], shift, mask);
+        out[n + i] = ptxk__field(k, word[i], shift - 4, mask);
     }
     return n;
 }
 
 /* Adds fifth bits: bit i of the 32 at `at` belongs to value i. They become the bits `mask` of the bytes of
-   out, inverted or not. times: the multiplier that spreads 4 bits to those places of 4 bytes. */
-static void ptxk__read_fifth(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at, uint32_t n,
-                             uint32_t times, uint32_t mask, uint32_t invert, ptx_val *out) {
+   out, inverted or not. multiplier: spreads 4 bits to those places of 4 bytes. */
+static void ptxk__add_fifth_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
+                                 uint32_t n, uint32_t multiplier, uint32_t mask, uint32_t invert,
+                                 ptx_val *out) {
     ptx_val h, x, by;
     uint32_t i;
-    ptxk__read_words(k, s, ptxk__known(at), 1, &h);
+    ptxk__read_words(k, s, ptxk__constant_index(at), 1, &h);
     for (i = 0; i < 2 * n; i++) {
         by = ptx_u32(16 / n * i);
-        if (!p->whole) by = ptx_mad(k, p->lane, ptx_u32(4), by);
+        if (!p->all_quads) by = ptx_mad(k, p->lane, ptx_u32(4), by);
         x = ptx_shr(k, ptx_as(h, PTX_U32), by);
         x = ptx_and(k, x, ptx_u32(15));
-        x = ptx_mul(k, x, ptx_u32(times)); /* bit b of 4 to byte b */
+        x = ptx_mul(k, x, ptx_u32(multiplier)); /* bit b of 4 to byte b */
         out[i] = ptx_lop3(k, ptx_as(x, PTX_B32), ptx_b32(mask), out[i],
                           ptx_imm(invert ? 0xae : 0xea)); /* ~x & mask | out */
     }
 }
 
-static void ptxk__q4_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__q4_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     (void)ptxk__read_nibbles(k, s, p, 4, 0, out);
 }
 
-static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__q5_1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     uint32_t n = ptxk__read_nibbles(k, s, p, 8, 0, out);
-    ptxk__read_fifth(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
+    ptxk__add_fifth_bits(k, s, p, 4, n, 0x02040810, 0x10101010, 0, out);
 }
 
 /* The five bits at the top of a byte, the highest inverted, are 8 (q - 16). A lane's part: q. */
-static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->whole ? 3 : 0, out);
-    if (p->whole) ptxk__read_fifth(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
-    else ptxk__read_fifth(k, s, p, 2, n, 0x02040810, 0x10101010, 0, out);
+static void ptxk__q5_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    uint32_t n = ptxk__read_nibbles(k, s, p, 6, p->all_quads ? 3 : 0, out);
+    if (p->all_quads)
+        ptxk__add_fifth_bits(k, s, p, 2, n, 0x10204080, 0x80808080u, 1, out);
+    else
+        ptxk__add_fifth_bits(k, s, p, 2, n, 0x02040810, 0x10101010, 0, out);
 }
 
-static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+static void ptxk__f16_factor(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
     (void)share;
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__number share,
+static void ptxk__f16_factor_and_minimum(ptx_kernel *k, ptxk__source *s, ptxk__index share,
                                          ptxk__factors *f) {
-    ptx_val x = ptxk__read_half(k, s, ptxk__known(2));
+    ptx_val x = ptxk__read_u16(k, s, ptxk__constant_index(2));
     ptxk__f16_factor(k, s, share, f);
     x = ptx_cvt(k, PTX_U16, x);
-    f->plus = ptx_as(x, PTX_F16);
+    f->offset = ptx_as(x, PTX_F16);
 }
 
 /* Looks up the low and the high nibbles of a word in a table of 16 bytes. A prmt selects one of 8 bytes by 3
    bits, so both halves of the table are looked up, and the fourth bit chooses between the results. */
-static void ptxk__look_up(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low, ptx_val *high) {
+static void ptxk__look_up_nibbles(ptx_kernel *k, const uint32_t table[4], ptx_val x, ptx_val *low,
+                                  ptx_val *high) {
     ptx_val at = ptx_and(k, x, ptx_b32(0x77777777)), which = ptxk__shr_b32(k, x, ptx_u32(1)), half[2], a, b;
     uint32_t i;
     which = ptx_lop3(k, which, ptx_b32(0x44444444), ptx_b32(0x32103210), ptx_imm(0xea));
@@ -3824,31 +3848,31 @@ static const uint32_t ptxk__iq4_table[2][4] = {{0xbfad9881u, 0xf6eaddcfu, 0x2619
 /* Twice e2m1: 0 1 2 3 4 6 8 12, and the same negative */
 static const uint32_t ptxk__e2m1_table[4] = {0x03020100, 0x0c080604, 0xfdfeff00u, 0xf4f8fafcu};
 
-static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptxk__number at,
+static void ptxk__table_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptxk__index at,
                                const uint32_t table[4], ptx_val *out) {
     ptx_val word[4];
-    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
-    for (i = 0; i < n; i++) ptxk__look_up(k, table, word[i], &out[i], &out[n + i]);
+    uint32_t i, n = ptxk__read_16_bytes(k, s, p, at, word);
+    for (i = 0; i < n; i++) ptxk__look_up_nibbles(k, table, word[i], &out[i], &out[n + i]);
 }
 
-static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__known(2), ptxk__iq4_table[!p->whole], out);
+static void ptxk__iq4_nl_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__constant_index(2), ptxk__iq4_table[!p->all_quads], out);
 }
 
-static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__table_values(k, s, p, ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 8),
-                       ptxk__iq4_table[!p->whole], out);
+static void ptxk__iq4_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__table_values(k, s, p, ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 16, 8),
+                       ptxk__iq4_table[!p->all_quads], out);
 }
 
 /* Scales are 6 bits - 32: the lower four are nibbles from byte 4 on, the upper two are at byte 2. */
-static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
-    ptx_val low = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 4)), high;
-    high = ptxk__read_half(k, s, ptxk__known(2));
-    low = ptx_shr(k, low, ptxk__number_value(k, by));
+static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__index by = ptxk__index_from_bits(k, share, 0, 1, 4, 0);
+    ptx_val low = ptxk__read_byte(k, s, ptxk__index_from_bits(k, share, 1, 3, 1, 4)), high;
+    high = ptxk__read_u16(k, s, ptxk__constant_index(2));
+    low = ptx_shr(k, low, ptxk__index_value(k, by));
     low = ptx_and(k, low, ptx_u32(15));
-    by = ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0);
-    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    by = ptxk__index_from_bits(k, share, 0, 0xffffffffu, 2, 0);
+    high = ptx_shr(k, high, ptxk__index_value(k, by));
     high = ptx_and(k, high, ptx_u32(3));
     low = ptx_mad(k, high, ptx_u32(16), low);
     low = ptx_sub(k, ptx_as(low, PTX_S32), ptx_s32(32));
@@ -3857,14 +3881,16 @@ static void ptxk__iq4_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sh
     f->factor = ptx_op2(k, PTX_MUL, PTX_RN, f->factor, low);
 }
 
-static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    if (p->whole) ptxk__table_values(k, s, p, ptxk__known(1), ptxk__e2m1_table, out);
-    else (void)ptxk__read_16(k, s, p, ptxk__known(1), out);
+static void ptxk__mxfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    if (p->all_quads)
+        ptxk__table_values(k, s, p, ptxk__constant_index(1), ptxk__e2m1_table, out);
+    else
+        (void)ptxk__read_16_bytes(k, s, p, ptxk__constant_index(1), out);
 }
 
 /* 2^(e - 128), half of e8m0's 2^(e - 127), as the values are twice e2m1's. */
-static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val e = ptxk__read_byte(k, s, ptxk__known(0)), subnormal, p;
+static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val e = ptxk__read_byte(k, s, ptxk__constant_index(0)), subnormal, p;
     (void)share;
     subnormal = ptx_shl(k, ptx_u32(0x200000), e); /* e 0 and 1: subnormal */
     p = ptx_setp(k, PTX_LT, e, ptx_u32(2));
@@ -3875,23 +3901,23 @@ static void ptxk__mxfp4_factor(ptx_kernel *k, ptxk__source *s, ptxk__number shar
 }
 
 /* 64 values, 16 in 8 bytes: low nibbles are the first 8 of 16. */
-static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__number at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 16, 4);
+static void ptxk__nvfp4_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__index at = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 16, 4);
     ptx_val word[4];
-    uint32_t i, n = ptxk__read_16(k, s, p, at, word);
-    if (!p->whole) out[0] = word[0];
-    for (i = 0; i < n && p->whole; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
+    uint32_t i, n = ptxk__read_16_bytes(k, s, p, at, word);
+    if (!p->all_quads) out[0] = word[0];
+    for (i = 0; i < n && p->all_quads; i++) { /* quads 0 2, 1 3, 4 6, 5 7 */
         uint32_t first = i / 2 * 4 + i % 2;
-        ptxk__look_up(k, ptxk__e2m1_table, word[i], &out[first], &out[first + 2]);
+        ptxk__look_up_nibbles(k, ptxk__e2m1_table, word[i], &out[first], &out[first + 2]);
     }
 }
 
 /* Scales are e4m3 without a sign. Their bits, shifted, are an f16 of 2^-8 times them. 127 is 0, not NaN. */
-static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
     ptx_val x, p;
     uint32_t i;
     for (i = 0; i < 2; i++) {
-        x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, i));
+        x = ptxk__read_byte(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 2, i));
         p = ptx_setp(k, PTX_EQ, x, ptx_u32(127));
         x = ptx_and(k, x, ptx_u32(127));
         x = ptx_selp(k, ptx_u32(0), x, p);
@@ -3904,15 +3930,15 @@ static void ptxk__nvfp4_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
 
 /* Q2_K, Q3_K, TQ2_0: reads the bytes that have two bits of each value of a share, bits 2 (share % 4) and up.
    Shares 0 ... 3 have the 32 bytes at `at`, 4 ... 7 the next 32. Returns the number of words. */
-static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
-                                         ptx_val *out) {
-    ptxk__number from = ptxk__number_of(k, p->share, 2, 1, 32, at);
-    uint32_t n = ptxk__read_16(k, s, p, from, out);
-    return ptxk__read_16(k, s, p, ptxk__number_add(k, from, ptxk__known(16)), out + n) + n;
+static uint32_t ptxk__read_pairs_of_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p,
+                                         uint32_t at, ptx_val *out) {
+    ptxk__index from = ptxk__index_from_bits(k, p->share, 2, 1, 32, at);
+    uint32_t n = ptxk__read_16_bytes(k, s, p, from, out);
+    return ptxk__read_16_bytes(k, s, p, ptxk__index_add(k, from, ptxk__constant_index(16)), out + n) + n;
 }
 
-static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val pair = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 0)), x;
+static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val pair = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 2, 0)), x;
     uint32_t i;
     for (i = 0; i < 2; i++) {
         x = i ? ptx_shr(k, pair, ptx_u32(8)) : pair;
@@ -3925,31 +3951,32 @@ static void ptxk__q2_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number shar
 }
 
 /* Three bits at the top of a byte, the highest (stored as 0 where 4 is subtracted) inverted, are 32 q. */
-static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__q3_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     ptx_val high[8], x;
     uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, 32, out);
-    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 0u - 2, 37), up; /* 5 - 2 (share % 4), modulo 32 */
-    if (by.known) by.c &= 31;
-    (void)ptxk__read_16(k, s, p, ptxk__known(0), high);
-    (void)ptxk__read_16(k, s, p, ptxk__known(16), high + n / 2);
-    up = ptxk__number_of(k, p->share, 0, 7, 0u - 1, 7);
+    ptxk__index by = ptxk__index_from_bits(k, p->share, 0, 3, 0u - 2, 37); /* 5 - 2 (share % 4), modulo 32 */
+    ptxk__index up;
+    if (by.is_constant) by.constant &= 31;
+    (void)ptxk__read_16_bytes(k, s, p, ptxk__constant_index(0), high);
+    (void)ptxk__read_16_bytes(k, s, p, ptxk__constant_index(16), high + n / 2);
+    up = ptxk__index_from_bits(k, p->share, 0, 7, 0u - 1, 7);
     for (i = 0; i < n; i++) {
-        out[i] = ptx_shf_l(k, out[i], out[i], ptxk__number_value(k, by)); /* rotates */
+        out[i] = ptx_shf_l(k, out[i], out[i], ptxk__index_value(k, by)); /* rotates */
         out[i] = ptx_and(k, out[i], ptx_b32(0x60606060));
-        x = ptx_shf_l(k, high[i], high[i], ptxk__number_value(k, up));
+        x = ptx_shf_l(k, high[i], high[i], ptxk__index_value(k, up));
         out[i] = ptx_lop3(k, x, ptx_b32(0x80808080u), out[i], ptx_imm(0xae)); /* ~x & mask | out */
     }
 }
 
-static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val low = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 3, 2, 96)), high, x;
-    ptxk__number by = ptxk__number_of(k, share, 2, 1, 4, 0);
+static void ptxk__q3_k_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val low = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 0, 3, 2, 96)), high, x;
+    ptxk__index by = ptxk__index_from_bits(k, share, 2, 1, 4, 0);
     uint32_t i;
-    high = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 1, 2, 104));
-    low = ptx_shr(k, low, ptxk__number_value(k, by));
+    high = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 0, 1, 2, 104));
+    low = ptx_shr(k, low, ptxk__index_value(k, by));
     low = ptx_and(k, low, ptx_u32(0x0f0f));
-    by = ptxk__number_of(k, share, 1, 3, 2, 0);
-    high = ptx_shr(k, high, ptxk__number_value(k, by));
+    by = ptxk__index_from_bits(k, share, 1, 3, 2, 0);
+    high = ptx_shr(k, high, ptxk__index_value(k, by));
     high = ptx_and(k, high, ptx_u32(0x0303));
     low = ptx_mad(k, high, ptx_u32(16), low);
     for (i = 0; i < 2; i++) {
@@ -4067,7 +4094,7 @@ static ptx_val ptxk__grid_address(ptx_kernel *k, const ptxk__grid *g) {
 }
 
 /* 8 sign bits from 7: the eighth makes the number of ones even. */
-static ptx_val ptxk__even_signs(ptx_kernel *k, ptx_val x) {
+static ptx_val ptxk__complete_signs(ptx_kernel *k, ptx_val x) {
     ptx_val odd = ptx_popc(k, x);
     odd = ptx_shl(k, odd, ptx_u32(7));
     odd = ptx_and(k, odd, ptx_u32(128));
@@ -4093,45 +4120,50 @@ static void ptxk__apply_signs(ptx_kernel *k, ptx_val signs, ptx_val quad[2]) {
 /* Where a block has, for 8 values, the index in the table (IQ3: two, of 4 values each) and the signs. */
 typedef struct ptxk__grid_format {
     const ptxk__grid *grid;
-    uint32_t at, bytes, per;  /* indexes: offset; bytes of one, of those of a share */
-    uint32_t high, high_bits; /* offset of upper bits, a byte for each share; bits of one index; 0: none */
-    uint32_t signs;           /* offset of signs, a byte for 8 values; 0: 7 bits, in a word or in the index */
-    uint32_t word, step;      /* offset of that word, which each share has; bytes from one to the next */
+    uint32_t index_at, index_bytes, share_bytes; /* indexes: offset; bytes of one, of those of a share */
+    uint32_t high_at, high_bits; /* offset of upper bits, a byte for each share; bits of one index; 0: none */
+    uint32_t signs_at; /* offset of signs, a byte for 8 values; 0: 7 bits, in a word or in the index */
+    uint32_t sign_word_at, sign_word_stride; /* offset of that word, one for each share; bytes to the next */
 } ptxk__grid_format;
 
-static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p,
+static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p,
                               const ptxk__grid_format *f, ptx_val *out) {
     ptx_val table = ptxk__grid_address(k, f->grid), index[2], signs, x, high = ptx_u32(0), from;
-    uint32_t i, j, each = f->grid->digits == 4 ? 2 : 1;
-    for (i = 0; i < (p->whole ? 4 : 1); i++) {
-        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), at, by;
-        at = ptxk__number_of(k, p->share, 0, 0xffffffffu, f->per, f->at);
-        at = ptxk__number_add(k, at, ptxk__number_of(k, g, 0, 0xffffffffu, each * f->bytes, 0));
-        if (f->high) high = ptxk__read_byte(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, 1, f->high));
-        for (j = 0; j < each; j++) {
-            ptxk__number here = ptxk__number_add(k, at, ptxk__known(j));
-            index[j] = f->bytes == 2 ? ptxk__read_half(k, s, here) : ptxk__read_byte(k, s, here);
-            if (!f->high) continue;
-            by = ptxk__number_of(k, g, 0, 0xffffffffu, each * f->high_bits, j);
-            x = ptx_shr(k, high, ptxk__number_value(k, by));
+    uint32_t i, j, index_count = f->grid->digits == 4 ? 2 : 1;
+    for (i = 0; i < (p->all_quads ? 4 : 1); i++) {
+        ptxk__index g = p->all_quads ? ptxk__constant_index(i) : ptxk__variable_index(p->lane), at, by;
+        at = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, f->share_bytes, f->index_at);
+        at = ptxk__index_add(k, at,
+                             ptxk__index_from_bits(k, g, 0, 0xffffffffu, index_count * f->index_bytes, 0));
+        if (f->high_at)
+            high = ptxk__read_byte(k, s, ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 1, f->high_at));
+        for (j = 0; j < index_count; j++) {
+            ptxk__index here = ptxk__index_add(k, at, ptxk__constant_index(j));
+            index[j] = f->index_bytes == 2 ? ptxk__read_u16(k, s, here) : ptxk__read_byte(k, s, here);
+            if (!f->high_at) continue;
+            by = ptxk__index_from_bits(k, g, 0, 0xffffffffu, index_count * f->high_bits, j);
+            x = ptx_shr(k, high, ptxk__index_value(k, by));
             x = ptx_and(k, x, ptx_u32((1u << f->high_bits) - 1));
             index[j] = ptx_mad(k, x, ptx_u32(256), index[j]);
         }
-        if (f->signs) {
-            at = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, f->signs);
-            signs = ptxk__read_byte(k, s, ptxk__number_add(k, at, g));
-        } else if (f->word) {
-            ptxk__read_words(k, s, ptxk__number_of(k, p->share, 0, 0xffffffffu, f->step, f->word), 1, &x);
-            by = ptxk__number_of(k, g, 0, 0xffffffffu, 7, 0);
-            x = ptx_shr(k, ptx_as(x, PTX_U32), ptxk__number_value(k, by));
+        if (f->signs_at) {
+            at = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 4, f->signs_at);
+            signs = ptxk__read_byte(k, s, ptxk__index_add(k, at, g));
+        } else if (f->sign_word_at) {
+            ptxk__read_words(
+                k, s,
+                ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, f->sign_word_stride, f->sign_word_at), 1,
+                &x);
+            by = ptxk__index_from_bits(k, g, 0, 0xffffffffu, 7, 0);
+            x = ptx_shr(k, ptx_as(x, PTX_U32), ptxk__index_value(k, by));
             x = ptx_and(k, x, ptx_u32(127));
-            signs = ptxk__even_signs(k, x);
+            signs = ptxk__complete_signs(k, x);
         } else {
             x = ptx_shr(k, index[0], ptx_u32(9));
-            signs = ptxk__even_signs(k, x);
+            signs = ptxk__complete_signs(k, x);
             index[0] = ptx_and(k, index[0], ptx_u32(511));
         }
-        if (each == 2) {
+        if (index_count == 2) {
             for (j = 0; j < 2; j++) {
                 from = ptx_ptr_add(k, table, index[j], 4);
                 out[2 * i + j] = ptx_ld(k, PTX_B32, ptxk__weight_operand(from, 0));
@@ -4140,13 +4172,14 @@ static void ptxk__grid_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_
             from = ptx_ptr_add(k, table, index[0], 8);
             ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(from, 0), out + 2 * i);
         }
-        if (p->whole) ptxk__apply_signs(k, signs, out + 2 * i);
+        if (p->all_quads)
+            ptxk__apply_signs(k, signs, out + 2 * i);
         else out[2] = signs;
     }
 }
 
 /* Scales are 2 q + 1, q the upper four bits of a share's word ... */
-static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+static void ptxk__read_word_scale(ptx_kernel *k, ptxk__source *s, ptxk__index at, ptxk__factors *f) {
     ptx_val x;
     ptxk__read_words(k, s, at, 1, &x);
     x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_u32(28));
@@ -4156,7 +4189,7 @@ static void ptxk__scale_of_word(ptx_kernel *k, ptxk__source *s, ptxk__number at,
 }
 
 /* ... or the nibbles of a byte, of its halves. */
-static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__number at, ptxk__factors *f) {
+static void ptxk__read_byte_scales(ptx_kernel *k, ptxk__source *s, ptxk__index at, ptxk__factors *f) {
     ptx_val x = ptxk__read_byte(k, s, at), q;
     q = ptx_and(k, x, ptx_u32(15));
     q = ptx_mad(k, q, ptx_u32(2), ptx_u32(1));
@@ -4167,51 +4200,51 @@ static void ptxk__scales_of_byte(ptx_kernel *k, ptxk__source *s, ptxk__number at
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
-static void ptxk__iq2_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq2_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq2_xxs_grid, 2, 1, 8, 0, 0, 0, 6, 8};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq2_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 8, 6), f);
+static void ptxk__iq2_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__read_word_scale(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 8, 6), f);
 }
 
-static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq2_xs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq2_xs_grid, 2, 2, 8, 0, 0, 0, 0, 0};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq2_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 66), f);
+static void ptxk__iq2_xs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__read_byte_scales(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 1, 66), f);
 }
 
-static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq2_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq2_s_grid, 2, 1, 4, 66, 2, 34, 0, 0};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq2_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__scales_of_byte(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 1, 74), f);
+static void ptxk__iq2_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__read_byte_scales(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 1, 74), f);
 }
 
-static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq3_xxs_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq3_xxs_grid, 2, 1, 8, 0, 0, 0, 66, 4};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq3_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__scale_of_word(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 4, 66), f);
+static void ptxk__iq3_xxs_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__read_word_scale(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 4, 66), f);
 }
 
-static void ptxk__iq3_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq3_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     static const ptxk__grid_format f = {&ptxk__iq3_s_grid, 2, 1, 8, 66, 1, 74, 0, 0};
     ptxk__grid_values(k, s, p, &f, out);
 }
 
-static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptxk__number by = ptxk__number_of(k, share, 0, 1, 4, 0);
-    ptx_val x = ptxk__read_byte(k, s, ptxk__number_of(k, share, 1, 3, 1, 106));
-    x = ptx_shr(k, x, ptxk__number_value(k, by));
+static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptxk__index by = ptxk__index_from_bits(k, share, 0, 1, 4, 0);
+    ptx_val x = ptxk__read_byte(k, s, ptxk__index_from_bits(k, share, 1, 3, 1, 106));
+    x = ptx_shr(k, x, ptxk__index_value(k, by));
     x = ptx_and(k, x, ptx_u32(15));
     x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
     f->scale[0] = f->scale[1] = ptx_as(x, PTX_S32);
@@ -4221,68 +4254,68 @@ static void ptxk__iq3_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
 /* IQ1: an index for 8 values. Its lower 8 bits are at `at`. Its upper 3 bits are from `at` + 32 on: four
    times 3 bits of two bytes for a share, and bit 15; in IQ1_M (nibbles) a nibble for each index, and its bit
    3. Where that bit is 1 the values are 8 g - 1, else 8 g + 1, with g of the table. */
-static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
+static void ptxk__iq1_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
                              int nibbles, ptx_val *out) {
-    ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, less, x;
+    ptx_val table = ptxk__grid_address(k, &ptxk__iq1_grid), index, high, bias, x;
     uint32_t i, j;
-    for (i = 0; i < (p->whole ? 4 : 1); i++) {
-        ptxk__number g = p->whole ? ptxk__known(i) : ptxk__unknown(p->lane), here, by;
-        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 4, at);
-        index = ptxk__read_byte(k, s, ptxk__number_add(k, here, g));
-        here = ptxk__number_of(k, p->share, 0, 0xffffffffu, 2, at + 32);
+    for (i = 0; i < (p->all_quads ? 4 : 1); i++) {
+        ptxk__index g = p->all_quads ? ptxk__constant_index(i) : ptxk__variable_index(p->lane), here, by;
+        here = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 4, at);
+        index = ptxk__read_byte(k, s, ptxk__index_add(k, here, g));
+        here = ptxk__index_from_bits(k, p->share, 0, 0xffffffffu, 2, at + 32);
         if (nibbles) {
-            high = ptxk__read_byte(k, s, ptxk__number_add(k, here, ptxk__number_of(k, g, 1, 1, 1, 0)));
-            by = ptxk__number_of(k, g, 0, 1, 4, 0);
+            high = ptxk__read_byte(k, s, ptxk__index_add(k, here, ptxk__index_from_bits(k, g, 1, 1, 1, 0)));
+            by = ptxk__index_from_bits(k, g, 0, 1, 4, 0);
         } else {
-            high = ptxk__read_half(k, s, here);
-            by = ptxk__number_of(k, g, 0, 3, 3, 0);
+            high = ptxk__read_u16(k, s, here);
+            by = ptxk__index_from_bits(k, g, 0, 3, 3, 0);
         }
-        less = ptx_shr(k, high, nibbles ? ptxk__number_value(k, ptxk__number_of(k, g, 0, 1, 4, 3))
-                                        : ptx_u32(15));
-        less = ptx_and(k, less, ptx_u32(1));
-        less = ptx_mad(k, less, ptx_u32(0x02020202), ptx_u32(0x07070707));
-        high = ptx_shr(k, high, ptxk__number_value(k, by));
+        bias = ptx_shr(k, high,
+                       nibbles ? ptxk__index_value(k, ptxk__index_from_bits(k, g, 0, 1, 4, 3)) : ptx_u32(15));
+        bias = ptx_and(k, bias, ptx_u32(1));
+        bias = ptx_mad(k, bias, ptx_u32(0x02020202), ptx_u32(0x07070707));
+        high = ptx_shr(k, high, ptxk__index_value(k, by));
         high = ptx_and(k, high, ptx_u32(7));
         index = ptx_mad(k, high, ptx_u32(256), index);
         x = ptx_ptr_add(k, table, index, 8);
         ptx_ld_vec(k, PTX_B32, 2, ptxk__weight_operand(x, 0), out + 2 * i);
         for (j = 2 * i; j < 2 * i + 2; j++) { /* bytes of the table are 8 g + 136 */
-            x = ptx_sub(k, ptx_as(out[j], PTX_U32), less);
+            x = ptx_sub(k, ptx_as(out[j], PTX_U32), bias);
             out[j] = ptx_xor(k, ptx_as(x, PTX_B32), ptx_b32(0x80808080u));
         }
     }
 }
 
-static void ptxk__iq1_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq1_s_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     ptxk__iq1_values(k, s, p, 2, 0, out);
 }
 
-static void ptxk__iq1_m_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
+static void ptxk__iq1_m_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
     ptxk__iq1_values(k, s, p, 0, 1, out);
 }
 
 /* 2 q + 1 of the three bits q at `by`. */
-static ptx_val ptxk__iq1_scale(ptx_kernel *k, ptx_val x, ptxk__number by) {
-    x = ptx_shr(k, x, ptxk__number_value(k, by));
+static ptx_val ptxk__iq1_scale(ptx_kernel *k, ptx_val x, ptxk__index by) {
+    x = ptx_shr(k, x, ptxk__index_value(k, by));
     x = ptx_and(k, x, ptx_u32(7));
     x = ptx_mad(k, x, ptx_u32(2), ptx_u32(1));
     return ptx_as(x, PTX_S32);
 }
 
-static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 0, 0xffffffffu, 2, 34));
-    f->scale[0] = f->scale[1] = ptxk__iq1_scale(k, x, ptxk__known(12));
+static void ptxk__iq1_s_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 0, 0xffffffffu, 2, 34));
+    f->scale[0] = f->scale[1] = ptxk__iq1_scale(k, x, ptxk__constant_index(12));
     f->factor = ptxk__read_f16(k, s, 0);
 }
 
 /* Four 16-bit numbers at byte 48: each has four scales of 3 bits and 4 bits of the factor, lowest first. */
-static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
-    ptx_val x = ptxk__read_half(k, s, ptxk__number_of(k, share, 1, 3, 2, 48)), d = x;
+static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
+    ptx_val x = ptxk__read_u16(k, s, ptxk__index_from_bits(k, share, 1, 3, 2, 48)), d = x;
     uint32_t i;
     for (i = 0; i < 2; i++)
-        f->scale[i] = ptxk__iq1_scale(k, x, ptxk__number_of(k, share, 0, 1, 6, 3 * i));
+        f->scale[i] = ptxk__iq1_scale(k, x, ptxk__index_from_bits(k, share, 0, 1, 6, 3 * i));
     for (i = 0; i < 4; i++) {
-        x = ptxk__read_byte(k, s, ptxk__known(49 + 2 * i));
+        x = ptxk__read_byte(k, s, ptxk__constant_index(49 + 2 * i));
         x = ptx_shr(k, x, ptx_u32(4));
         d = i ? ptx_mad(k, x, ptx_u32(1u << 4 * i), d) : x;
     }
@@ -4291,7 +4324,7 @@ static void ptxk__iq1_m_factors(ptx_kernel *k, ptxk__source *s, ptxk__number sha
 }
 
 /* q - 1, as signed bytes, of bytes q up to 3. */
-static void ptxk__less_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
+static void ptxk__subtract_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
     uint32_t i;
     for (i = 0; i < n; i++) {
         ptx_val x = ptx_or(k, out[i], ptx_b32(0x80808080u));
@@ -4300,33 +4333,33 @@ static void ptxk__less_1(ptx_kernel *k, uint32_t n, ptx_val *out) {
     }
 }
 
-static void ptxk__two_bits(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, uint32_t at,
-                           ptx_val *out) {
+static void ptxk__read_two_bit_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, uint32_t at,
+                                      ptx_val *out) {
     uint32_t i, n = ptxk__read_pairs_of_bits(k, s, p, at, out);
-    ptxk__number by = ptxk__number_of(k, p->share, 0, 3, 2, 0);
+    ptxk__index by = ptxk__index_from_bits(k, p->share, 0, 3, 2, 0);
     for (i = 0; i < n; i++) {
-        out[i] = ptxk__shr_b32(k, out[i], ptxk__number_value(k, by));
+        out[i] = ptxk__shr_b32(k, out[i], ptxk__index_value(k, by));
         out[i] = ptx_and(k, out[i], ptx_b32(0x03030303));
     }
 }
 
-static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__two_bits(k, s, p, 16, out);
+static void ptxk__q2_k_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__read_two_bit_values(k, s, p, 16, out);
 }
 
 /* A lane's part: q. */
-static void ptxk__tq2_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    ptxk__two_bits(k, s, p, 0, out);
-    if (p->whole) ptxk__less_1(k, 8, out);
+static void ptxk__tq2_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    ptxk__read_two_bit_values(k, s, p, 0, out);
+    if (p->all_quads) ptxk__subtract_1(k, 8, out);
 }
 
-static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+static void ptxk__tq2_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
     (void)share;
     f->factor = ptxk__read_f16(k, s, 64);
 }
 
 /* Digit n, from 0, in base 3 of the fraction b / 256, for each of the 4 bytes b of x. times: 3^n. */
-static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
+static ptx_val ptxk__base_3_digits(ptx_kernel *k, ptx_val x, ptx_val times) {
     ptx_val half[2];
     uint32_t i;
     for (i = 0; i < 2; i++) {
@@ -4343,53 +4376,54 @@ static ptx_val ptxk__digits(ptx_kernel *k, ptx_val x, ptx_val times) {
 }
 
 /* 3^n, n up to 4. */
-static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__number n) {
+static ptx_val ptxk__power_of_3(ptx_kernel *k, ptxk__index n) {
     static const uint32_t power[5] = {1, 3, 9, 27, 81};
     ptx_val x;
-    if (n.known) return ptx_u32(power[n.c % 5]);
-    x = ptxk__number_value(k, n);
+    if (n.is_constant) return ptx_u32(power[n.constant % 5]);
+    x = ptxk__index_value(k, n);
     x = ptx_prmt(k, ptx_b32(0x1b090301), ptx_b32(81), ptx_as(x, PTX_B32));
     return ptx_as(ptx_and(k, x, ptx_b32(255)), PTX_U32);
 }
 
 /* The five digits of each of 32 bytes at 0 are values of shares 0 ... 4, those of 16 bytes at 32 of the next
    five halves of shares; the last half has four digits of each of 4 bytes at 48. A lane's part: q. */
-static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_of *p, ptx_val *out) {
-    const int known = p->share.known;
-    const uint32_t share = p->share.c, count = p->whole ? 4 : 1;
+static void ptxk__tq1_0_values(ptx_kernel *k, ptxk__source *s, const ptxk__share_part *p, ptx_val *out) {
+    const int is_constant = p->share.is_constant;
+    const uint32_t share = p->share.constant, count = p->all_quads ? 4 : 1;
     ptx_val late = {0}, last = {0}, x, times[2], end[1], own;
-    ptxk__number n = ptxk__known(share < 5 ? share : 2 * share - 10), at;
+    ptxk__index n = ptxk__constant_index(share < 5 ? share : 2 * share - 10), at;
     uint32_t i;
-    if (!known) {
-        own = ptxk__number_value(k, p->share);
+    if (!is_constant) {
+        own = ptxk__index_value(k, p->share);
         late = ptx_setp(k, PTX_GE, own, ptx_u32(5));
         last = ptx_setp(k, PTX_EQ, own, ptx_u32(7));
         x = ptx_shl(k, own, ptx_u32(1));
         x = ptx_sub(k, x, ptx_u32(10));
-        n = ptxk__unknown(ptx_selp(k, x, own, late));
+        n = ptxk__variable_index(ptx_selp(k, x, own, late));
     }
     times[0] = times[1] = ptxk__power_of_3(k, n);
-    if (!known || share >= 5) times[1] = ptx_mul(k, times[0], ptx_u32(3));
-    if (!known) times[1] = ptx_selp(k, times[1], times[0], late);
-    ptxk__read_words(k, s, ptxk__known(48), 1, end);
+    if (!is_constant || share >= 5) times[1] = ptx_mul(k, times[0], ptx_u32(3));
+    if (!is_constant) times[1] = ptx_selp(k, times[1], times[0], late);
+    ptxk__read_words(k, s, ptxk__constant_index(48), 1, end);
     for (i = 0; i < 2; i++) {
-        at = known ? ptxk__known(share < 5 ? 16 * i : 32)
-                   : ptxk__unknown(ptx_selp(k, ptx_u32(32), ptx_u32(16 * i), late));
-        (void)ptxk__read_16(k, s, p, at, out + i * count);
+        at = is_constant ? ptxk__constant_index(share < 5 ? 16 * i : 32)
+                         : ptxk__variable_index(ptx_selp(k, ptx_u32(32), ptx_u32(16 * i), late));
+        (void)ptxk__read_16_bytes(k, s, p, at, out + i * count);
     }
     for (i = 0; i < 2 * count; i++) {
         x = times[i / count];
-        if (i >= count && (!known || share == 7)) {
-            own = ptxk__power_of_3(k, p->whole ? ptxk__known(i - count) : ptxk__unknown(p->lane));
-            x = known ? own : ptx_selp(k, own, x, last);
-            out[i] = known ? end[0] : ptx_selp(k, end[0], out[i], last);
+        if (i >= count && (!is_constant || share == 7)) {
+            own = ptxk__power_of_3(k, p->all_quads ? ptxk__constant_index(i - count)
+                                                   : ptxk__variable_index(p->lane));
+            x = is_constant ? own : ptx_selp(k, own, x, last);
+            out[i] = is_constant ? end[0] : ptx_selp(k, end[0], out[i], last);
         }
-        out[i] = ptxk__digits(k, out[i], x);
+        out[i] = ptxk__base_3_digits(k, out[i], x);
     }
-    if (p->whole) ptxk__less_1(k, 8, out);
+    if (p->all_quads) ptxk__subtract_1(k, 8, out);
 }
 
-static void ptxk__tq1_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__number share, ptxk__factors *f) {
+static void ptxk__tq1_0_factor(ptx_kernel *k, ptxk__source *s, ptxk__index share, ptxk__factors *f) {
     (void)share;
     f->factor = ptxk__read_f16(k, s, 52);
 }
@@ -4427,45 +4461,47 @@ static const ptxk__reader
 
 /* -- vocabulary: rows of weights, the table of formats -- */
 
-/* A format with a reader. The reader's values times `first` are those of the format's formula. */
-#define PTXK__READ(name, id, values, bytes, is_signed, first, reader)                                        \
-    {name,  id, values, bytes, 0,    PTXK__SHARES, PTXK__BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, first,   \
-     first, 0,  0,      NULL,  NULL, &reader}
+/* A format with a reader. The reader's values times `scale` are those of the format's formula. */
+#define PTXK__READER_ROW(name, id, values, bytes, is_signed, scale, reader)                                  \
+    {name, id, values, bytes, 0, PTXK__FORMAT_READER, PTXK__ORDER_BLOCKS_OF_32, is_signed, 1024, 4, 0, 0, 2, \
+     scale, scale, 0, 0, NULL, NULL, &reader}
 
 static const ptxk__block ptxk__blocks[] = {
-    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 4, 1, 0.0625f, 0, 1,
-     ptxk__q4_k_lane, ptxk__q4_k_read, NULL},
-    {"f32", PTXK_F32, 1, 4, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, ptxk__f32_read, NULL},
-    {"f16", PTXK_F16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__f16_read, NULL},
-    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__NUMBERS, 0, 0, 256, 1, 0, 0, 4, 1, 1, 0, 0, NULL, ptxk__bf16_read,
-     NULL},
-    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2, 1, 1, 0, 0,
-     NULL, ptxk__q8_0_read, NULL},
-    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__UNSCALED, PTXK__BLOCKS_OF_32, 0, 2048, 1, 256, 160, 4, 0.0625f, 1, 8,
-     0, NULL, ptxk__q4_0_read, NULL},
-    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__SCALED, PTXK__PAIRS_APART, 0, 1024, 4, 0, 0, 2, 1, 0.5f, 0, 1,
-     ptxk__q5_k_lane, ptxk__q5_k_read, NULL},
-    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__SCALED, PTXK__QUARTERS, 1, 2048, 0, 0, 0, 4, 1, 1, 0, 0,
-     ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
-    PTXK__READ("q4_1", PTXK_Q4_1, 32, 20, 0, 1, ptxk__q4_1_reader),
-    PTXK__READ("q5_0", PTXK_Q5_0, 32, 22, 1, 0.125f, ptxk__q5_0_reader),
-    PTXK__READ("q5_1", PTXK_Q5_1, 32, 24, 0, 1, ptxk__q5_1_reader),
-    PTXK__READ("q2_k", PTXK_Q2_K, 256, 84, 0, 1, ptxk__q2_k_reader),
-    PTXK__READ("q3_k", PTXK_Q3_K, 256, 110, 1, 0.03125f, ptxk__q3_k_reader),
-    PTXK__READ("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
-    PTXK__READ("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
-    PTXK__READ("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
-    PTXK__READ("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader),
-    PTXK__READ("iq2_xxs", PTXK_IQ2_XXS, 256, 66, 1, 0.125f, ptxk__iq2_xxs_reader),
-    PTXK__READ("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
-    PTXK__READ("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
-    PTXK__READ("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
-    PTXK__READ("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader),
-    PTXK__READ("iq1_s", PTXK_IQ1_S, 256, 50, 1, 0.125f, ptxk__iq1_s_reader),
-    PTXK__READ("iq1_m", PTXK_IQ1_M, 256, 56, 1, 0.125f, ptxk__iq1_m_reader),
-    PTXK__READ("tq1_0", PTXK_TQ1_0, 256, 54, 1, 1, ptxk__tq1_0_reader),
-    PTXK__READ("tq2_0", PTXK_TQ2_0, 256, 66, 1, 1, ptxk__tq2_0_reader)};
-#undef PTXK__READ
+    {"q4_k", PTXK_Q4_K, 256, 144, 1, PTXK__FORMAT_SCALED, PTXK__ORDER_PAIRS_APART, 0, 1024, 4, 0, 0, 4,
+     1, 0.0625f, 0, 1, ptxk__q4_k_lane, ptxk__q4_k_read, NULL},
+    {"f32", PTXK_F32, 1, 4, 1, PTXK__FORMAT_PLAIN, 0, 0, 256, 1, 0, 0, 2,
+     1, 1, 0, 0, NULL, ptxk__f32_read, NULL},
+    {"f16", PTXK_F16, 1, 2, 1, PTXK__FORMAT_PLAIN, 0, 0, 256, 1, 0, 0, 4,
+     1, 1, 0, 0, NULL, ptxk__f16_read, NULL},
+    {"bf16", PTXK_BF16, 1, 2, 1, PTXK__FORMAT_PLAIN, 0, 0, 256, 1, 0, 0, 4,
+     1, 1, 0, 0, NULL, ptxk__bf16_read, NULL},
+    {"q8_0", PTXK_Q8_0, 32, 34, 0, PTXK__FORMAT_UNSCALED, PTXK__ORDER_BLOCKS_OF_32, 1, 1024, 4, 512, 576, 2,
+     1, 1, 0, 0, NULL, ptxk__q8_0_read, NULL},
+    {"q4_0", PTXK_Q4_0, 32, 18, 0, PTXK__FORMAT_UNSCALED, PTXK__ORDER_BLOCKS_OF_32, 0, 2048, 1, 256, 160, 4,
+     0.0625f, 1, 8, 0, NULL, ptxk__q4_0_read, NULL},
+    {"q5_k", PTXK_Q5_K, 256, 176, 1, PTXK__FORMAT_SCALED, PTXK__ORDER_PAIRS_APART, 0, 1024, 4, 0, 0, 2,
+     1, 0.5f, 0, 1, ptxk__q5_k_lane, ptxk__q5_k_read, NULL},
+    {"q6_k", PTXK_Q6_K, 256, 210, 0, PTXK__FORMAT_SCALED, PTXK__ORDER_QUARTERS, 1, 2048, 0, 0, 0, 4,
+     1, 1, 0, 0, ptxk__q6_k_lane, ptxk__q6_k_read, NULL},
+    PTXK__READER_ROW("q4_1", PTXK_Q4_1, 32, 20, 0, 1, ptxk__q4_1_reader),
+    PTXK__READER_ROW("q5_0", PTXK_Q5_0, 32, 22, 1, 0.125f, ptxk__q5_0_reader),
+    PTXK__READER_ROW("q5_1", PTXK_Q5_1, 32, 24, 0, 1, ptxk__q5_1_reader),
+    PTXK__READER_ROW("q2_k", PTXK_Q2_K, 256, 84, 0, 1, ptxk__q2_k_reader),
+    PTXK__READER_ROW("q3_k", PTXK_Q3_K, 256, 110, 1, 0.03125f, ptxk__q3_k_reader),
+    PTXK__READER_ROW("iq4_nl", PTXK_IQ4_NL, 32, 18, 1, 1, ptxk__iq4_nl_reader),
+    PTXK__READER_ROW("iq4_xs", PTXK_IQ4_XS, 256, 136, 1, 1, ptxk__iq4_xs_reader),
+    PTXK__READER_ROW("mxfp4", PTXK_MXFP4, 32, 17, 1, 1, ptxk__mxfp4_reader),
+    PTXK__READER_ROW("nvfp4", PTXK_NVFP4, 64, 36, 1, 1, ptxk__nvfp4_reader),
+    PTXK__READER_ROW("iq2_xxs", PTXK_IQ2_XXS, 256, 66, 1, 0.125f, ptxk__iq2_xxs_reader),
+    PTXK__READER_ROW("iq2_xs", PTXK_IQ2_XS, 256, 74, 1, 0.125f, ptxk__iq2_xs_reader),
+    PTXK__READER_ROW("iq2_s", PTXK_IQ2_S, 256, 82, 1, 0.125f, ptxk__iq2_s_reader),
+    PTXK__READER_ROW("iq3_xxs", PTXK_IQ3_XXS, 256, 98, 1, 0.25f, ptxk__iq3_xxs_reader),
+    PTXK__READER_ROW("iq3_s", PTXK_IQ3_S, 256, 110, 1, 1, ptxk__iq3_s_reader),
+    PTXK__READER_ROW("iq1_s", PTXK_IQ1_S, 256, 50, 1, 0.125f, ptxk__iq1_s_reader),
+    PTXK__READER_ROW("iq1_m", PTXK_IQ1_M, 256, 56, 1, 0.125f, ptxk__iq1_m_reader),
+    PTXK__READER_ROW("tq1_0", PTXK_TQ1_0, 256, 54, 1, 1, ptxk__tq1_0_reader),
+    PTXK__READER_ROW("tq2_0", PTXK_TQ2_0, 256, 66, 1, 1, ptxk__tq2_0_reader)};
+#undef PTXK__READER_ROW
 
 static const ptxk__block *ptxk__block_of(uint32_t format) {
     size_t i;
@@ -4475,12 +4511,11 @@ static const ptxk__block *ptxk__block_of(uint32_t format) {
 }
 
 /* Values of a block; of two blocks where their size is odd, as rows are 2-byte aligned. */
-static uint32_t ptxk__block_whole(const ptxk__block *b) { return b->values << b->bytes % 2; }
+static uint32_t ptxk__block_even_values(const ptxk__block *b) { return b->values << b->bytes % 2; }
 
-/* The unit of k: such a block, or 8 plain numbers (16 if they are bytes). */
-
-PTXK__SHARED uint32_t ptxk__block_step(const ptxk__block *b) {
-    return b->kind != PTXK__NUMBERS ? ptxk__block_whole(b) : b->bytes == 1 ? 16 : 8;
+/* The number that k must be a multiple of: of such a block, or 8 plain numbers (16 if they are bytes). */
+PTXK__SHARED uint32_t ptxk__block_k_multiple(const ptxk__block *b) {
+    return b->kind != PTXK__FORMAT_PLAIN ? ptxk__block_even_values(b) : b->bytes == 1 ? 16 : 8;
 }
 
 /* The bytes, 1, 2 or 4, that all blocks of aligned rows are aligned to. */
@@ -4492,27 +4527,27 @@ static uint32_t ptxk__block_align(const ptxk__block *b) {
 PTXK__SHARED void ptxk__read_share(ptx_kernel *k, const ptxk__block *b, ptx_val i, ptx_val place,
                                    ptxk__share *o) {
     ptxk__source s = ptxk__source_at(place, 0, ptxk__block_align(b));
-    ptxk__share_of p;
+    ptxk__share_part p;
     ptxk__factors f;
     ptx_val out[8], x;
     uint32_t h, halves = b->reader->halves;
     memset(&p, 0, sizeof p);
     memset(&f, 0, sizeof f);
-    p.share = b->values > 32 ? ptxk__number_of(k, ptxk__unknown(i), 0, b->values / 32 - 1, 1, 0)
-                             : ptxk__known(0);
-    p.whole = 1;
-    b->reader->values(k, &s, &p, out);
+    p.share = b->values > 32 ? ptxk__index_from_bits(k, ptxk__variable_index(i), 0, b->values / 32 - 1, 1, 0)
+                             : ptxk__constant_index(0);
+    p.all_quads = 1;
+    b->reader->read_values(k, &s, &p, out);
     memcpy(o->half, out, sizeof out);
-    b->reader->factors(k, &s, p.share, &f);
+    b->reader->read_factors(k, &s, p.share, &f);
     for (h = 0; h < 1 + halves; h++) {
-        o->times[h] = f.factor;
+        o->half_scale[h] = f.factor;
         if (halves) {
             x = ptx_cvt(k, PTX_F32, f.scale[h]);
-            o->times[h] = ptx_op2(k, PTX_MUL, PTX_RN, f.factor, x);
+            o->half_scale[h] = ptx_op2(k, PTX_MUL, PTX_RN, f.factor, x);
         }
         if (b->reader->has_minimum) {
-            x = ptx_cvt(k, PTX_F32, halves ? f.minimum[h] : f.plus);
-            o->minus[h] = halves ? ptx_op2(k, PTX_MUL, PTX_RN, f.minimum_factor, x) : ptx_neg(k, x);
+            x = ptx_cvt(k, PTX_F32, halves ? f.minimum[h] : f.offset);
+            o->half_minimum[h] = halves ? ptx_op2(k, PTX_MUL, PTX_RN, f.minimum_factor, x) : ptx_neg(k, x);
         }
     }
 }
@@ -4530,76 +4565,76 @@ PTXGEN_API uint64_t ptxk_row_bytes(uint32_t format, uint32_t k) {
 typedef struct ptxk__rows {
     const ptxk__block *block;
     uint32_t columns;
-    uint32_t planes; /* byte planes of x: 2 or 1; 0: x is f32 */
-    uint32_t record; /* bytes of a record of x: 1024 values as integers, 256 as f32 */
-    uint32_t values; /* values of a record of x */
-    uint32_t rows;   /* rows of the warp */
-    uint32_t groups; /* of 16 values that a lane takes at a time */
-    uint32_t unit;   /* values of a row in a step */
+    uint32_t planes;        /* byte planes of x: 2 or 1; 0: x is f32 */
+    uint32_t record_bytes;  /* bytes of a record of x: 1024 values as integers, 256 as f32 */
+    uint32_t record_values; /* values of a record of x */
+    uint32_t rows;          /* rows of the warp */
+    uint32_t groups;        /* of 16 values that a lane takes at a time */
+    uint32_t unit;          /* values of a row in a step */
     uint32_t unit_bytes;
-    uint32_t abreast;             /* 2: half of the lanes take the odd rows; else 1 */
-    uint32_t times;               /* 1 or 2: how often a lane takes 64, 32 or 8 values in a step */
-    uint32_t area;                /* shared bytes for a row's part of a step: whole chunks */
+    uint32_t row_sets;            /* 2: half of the lanes take the odd rows; else 1 */
+    uint32_t reads;               /* 1 or 2: how often a lane takes 64, 32 or 8 values in a step */
+    uint32_t row_area;            /* shared bytes for a row's part of a step: whole chunks */
     uint32_t runs;                /* runs of a row's part of a step */
     uint32_t run_bytes, run_area; /* bytes of a run in the row, and in shared memory */
-    uint32_t step;                /* shared bytes of a step, all rows */
+    uint32_t step_area;           /* shared bytes of a step, all rows */
     uint32_t stages;              /* steps in the ring: one is read, the others are in flight */
-    uint32_t ring;                /* bytes of shared memory that the warp needs, 16-byte aligned */
+    uint32_t ring_bytes;          /* bytes of shared memory that the warp needs, 16-byte aligned */
     uint32_t rounds;              /* chunks of a step that a lane copies */
-    uint32_t grain;   /* copies begin at multiples of this many bytes: whole sectors, where possible */
-    uint32_t toggles; /* not 0: every second step begins this many bytes further past such a multiple */
-    uint32_t sized;   /* the last step has partial chunks, or chunks of zeros */
+    uint32_t copy_align;          /* bytes; copies begin at multiples: whole sectors, where possible */
+    uint32_t odd_step_shift;      /* bytes by which every second step begins further past such a multiple */
+    uint32_t partial_chunks;      /* the last step has partial chunks, or chunks of zeros */
 } ptxk__rows;
 
 /* Rows of a lane. */
-static uint32_t ptxk__rows_each(const ptxk__rows *f) { return f->rows / f->abreast; }
+static uint32_t ptxk__rows_of_lane(const ptxk__rows *f) { return f->rows / f->row_sets; }
 
 /* Bytes of a record of x. Integers: 4 blocks of 256, each with its planes; the factors of 32 groups; their
    sums; and 32 spare bytes, so that the same places of two records are 8 banks apart. */
-static uint32_t ptxk__x_record(uint32_t planes) { return planes ? 1024 * planes + 288 : 1024; }
+static uint32_t ptxk__x_record_bytes(uint32_t planes) { return planes ? 1024 * planes + 288 : 1024; }
 
-static uint32_t ptxk__x_values(uint32_t planes) { return planes ? 1024 : 256; }
+static uint32_t ptxk__x_record_values(uint32_t planes) { return planes ? 1024 : 256; }
 
-/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. most: most rows, or 0: any.
-   unit: most values of a step. Returns 0 when nothing fits. */
+/* Computes how a warp takes rows. room: shared bytes for the ring of one warp. rows_max: most rows, or 0:
+   any. unit_max: most values of a step. Returns 0 when nothing fits. */
 static int ptxk__rows_form_of(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                              uint32_t most, uint32_t unit, uint32_t room) {
+                              uint32_t rows_max, uint32_t unit_max, uint32_t room) {
     memset(f, 0, sizeof *f);
     f->block = block;
     f->columns = columns;
-    f->planes = block->kind == PTXK__NUMBERS ? 0 : planes;
-    f->record = ptxk__x_record(f->planes);
-    f->values = ptxk__x_values(f->planes);
-    if (columns > 2 && unit > 1024) unit = 1024;
-    f->unit = block->unit < unit ? block->unit : unit;
+    f->planes = block->kind == PTXK__FORMAT_PLAIN ? 0 : planes;
+    f->record_bytes = ptxk__x_record_bytes(f->planes);
+    f->record_values = ptxk__x_record_values(f->planes);
+    if (columns > 2 && unit_max > 1024) unit_max = 1024;
+    f->unit = block->unit < unit_max ? block->unit : unit_max;
     f->unit_bytes = f->unit / block->values * block->bytes;
-    f->groups = block->order == PTXK__QUARTERS && columns <= 2 ? 4 : 2;
-    f->abreast = f->groups == 4 && f->unit == 1024 ? 2 : 1;
-    f->times = f->groups == 2 && f->unit > 1024 ? 2 : 1;
-    f->runs = f->times == 1 && block->run ? f->unit / block->run : 1;
+    f->groups = block->order == PTXK__ORDER_QUARTERS && columns <= 2 ? 4 : 2;
+    f->row_sets = f->groups == 4 && f->unit == 1024 ? 2 : 1;
+    f->reads = f->groups == 2 && f->unit > 1024 ? 2 : 1;
+    f->runs = f->reads == 1 && block->run_values ? f->unit / block->run_values : 1;
     f->run_bytes = f->unit_bytes / f->runs;
-    f->grain = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
-    f->toggles = block->aligned ? 0 : f->unit_bytes % f->grain; /* half a sector */
-    f->sized = !block->aligned || block->kind == PTXK__NUMBERS;
+    f->copy_align = (f->runs > 1 ? f->run_bytes % 32 : f->unit_bytes % 16) ? 16 : 32;
+    f->odd_step_shift = block->aligned ? 0 : f->unit_bytes % f->copy_align; /* half a sector */
+    f->partial_chunks = !block->aligned || block->kind == PTXK__FORMAT_PLAIN;
     f->run_area = block->aligned ? f->unit_bytes
                   : f->runs > 1  ? block->run_area
-                                 : (f->unit_bytes + 2 * f->grain - 2) / f->grain * f->grain;
-    f->area = f->runs * f->run_area;
-    f->rows = columns == 1 ? block->rows : 2; /* x of many columns needs the registers */
-    if (columns > 4 && block->order == PTXK__QUARTERS) f->rows = 1;
-    if (most && f->rows > most) f->rows = most;
-    if (f->rows < f->abreast) f->rows = f->abreast;
-    while (f->rows > f->abreast && 2 * f->rows * f->area > room) f->rows /= 2;
-    f->step = f->rows * f->area;
-    f->stages = 3 * f->step <= room ? 3 : 2;
-    f->ring = f->stages * f->step;
-    f->rounds = ptxk__ceil_div(f->step, 512);
-    return f->ring <= room;
+                                 : (f->unit_bytes + 2 * f->copy_align - 2) / f->copy_align * f->copy_align;
+    f->row_area = f->runs * f->run_area;
+    f->rows = columns == 1 ? block->rows_max : 2; /* x of many columns needs the registers */
+    if (columns > 4 && block->order == PTXK__ORDER_QUARTERS) f->rows = 1;
+    if (rows_max && f->rows > rows_max) f->rows = rows_max;
+    if (f->rows < f->row_sets) f->rows = f->row_sets;
+    while (f->rows > f->row_sets && 2 * f->rows * f->row_area > room) f->rows /= 2;
+    f->step_area = f->rows * f->row_area;
+    f->stages = 3 * f->step_area <= room ? 3 : 2;
+    f->ring_bytes = f->stages * f->step_area;
+    f->rounds = ptxk__ceil_div(f->step_area, 512);
+    return f->ring_bytes <= room;
 }
 
 PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32_t columns, uint32_t planes,
-                                 uint32_t most, uint32_t room) {
-    return ptxk__rows_form_of(f, block, columns, planes, most, 2048, room);
+                                 uint32_t rows_max, uint32_t room) {
+    return ptxk__rows_form_of(f, block, columns, planes, rows_max, 2048, room);
 }
 
 /* -- vocabulary: rows of weights, x -- */
@@ -4610,17 +4645,18 @@ PTXK__SHARED int ptxk__rows_form(ptxk__rows *f, const ptxk__block *block, uint32
    followed by 32 factors d, of groups of 32, and by 32 sums: d times the sum of the integers. A record of
    numbers: group j of 4 values lies at 16 bytes times j ^ (j >> 3 & 1). */
 
-/* The factor d of a group: integers times d are x; x times *inverse are the integers. most: the largest |x|.
-   bad: the sum of x * 0, which is NaN when an element is not finite; d is NaN then. */
-static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_val bad, ptx_val *inverse) {
-    ptx_val top = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
-    *inverse = ptx_rcp(k, most);
-    *inverse = ptx_op2(k, PTX_MUL, PTX_RN, *inverse, top);
-    p = ptx_setp(k, PTX_GE, most, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
+/* The factor d of a group: integers times d are x; x times *inverse are the integers. abs_max: the largest
+   |x|. nan_sum: the sum of x * 0, which is NaN when an element is not finite; d is NaN then. */
+static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val abs_max, ptx_val nan_sum,
+                              ptx_val *inverse) {
+    ptx_val integer_max = ptx_f32(planes == 2 ? 32639.0f : 127.0f), p, d; /* 127 * 256 + 127 */
+    *inverse = ptx_rcp(k, abs_max);
+    *inverse = ptx_op2(k, PTX_MUL, PTX_RN, *inverse, integer_max);
+    p = ptx_setp(k, PTX_GE, abs_max, ptx_f32(7.888609052210118e-31f)); /* 2^-100 */
     *inverse = ptx_selp(k, *inverse, ptx_f32(0), p);
-    most = ptx_selp(k, most, ptx_f32(0), p);
-    d = ptx_op2(k, PTX_DIV, PTX_RN, most, top);
-    return ptx_add(k, d, bad);
+    abs_max = ptx_selp(k, abs_max, ptx_f32(0), p);
+    d = ptx_op2(k, PTX_DIV, PTX_RN, abs_max, integer_max);
+    return ptx_add(k, d, nan_sum);
 }
 
 /* Stores 256 values of x in a record. Lane l of a full warp has values 8 l ... 8 l + 7, zeros past the end of
@@ -4628,7 +4664,7 @@ static ptx_val ptxk__x_factor(ptx_kernel *k, uint32_t planes, ptx_val most, ptx_
    (ignored with 0 planes, where a record has 256). */
 static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val block, ptx_val record,
                           const ptx_val x[8]) {
-    ptx_val most, bad, inverse, d, sum, whole[8], rounded[8], words[2], p, at, here, other, bit;
+    ptx_val abs_max, nan_sum, inverse, d, sum, integer[8], rounded[8], words[2], p, at, here, other, bit;
     uint32_t e;
     if (!planes) {
         here = ptx_bfe(k, lane, ptx_u32(2), ptx_u32(1));
@@ -4642,20 +4678,20 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
         return;
     }
     ptx_comment(k, "the group's factor; NaN when anything in it is not finite");
-    most = ptx_abs(k, x[0]);
-    bad = ptx_op2(k, PTX_MUL, PTX_RN, x[0], ptx_f32(0));
+    abs_max = ptx_abs(k, x[0]);
+    nan_sum = ptx_op2(k, PTX_MUL, PTX_RN, x[0], ptx_f32(0));
     for (e = 1; e < 8; e++) {
         d = ptx_abs(k, x[e]);
-        most = ptx_max(k, most, d);
-        bad = ptx_fma(k, x[e], ptx_f32(0), bad);
+        abs_max = ptx_max(k, abs_max, d);
+        nan_sum = ptx_fma(k, x[e], ptx_f32(0), nan_sum);
     }
-    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 4);
-    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 4);
-    d = ptxk__x_factor(k, planes, most, bad, &inverse);
+    abs_max = ptxk_warp_reduce(k, PTX_MAX, abs_max, 1, 4);
+    nan_sum = ptxk_warp_reduce(k, PTX_ADD, nan_sum, 1, 4);
+    d = ptxk__x_factor(k, planes, abs_max, nan_sum, &inverse);
     for (e = 0; e < 8; e++) {
         other = ptx_op2(k, PTX_MUL, PTX_RN, x[e], inverse);
-        whole[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
-        sum = e ? ptx_add(k, sum, whole[e]) : whole[e];
+        integer[e] = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
+        sum = e ? ptx_add(k, sum, integer[e]) : integer[e];
     }
     sum = ptxk_warp_reduce(k, PTX_ADD, sum, 1, 4);
     sum = ptx_cvt(k, PTX_F32, sum);
@@ -4673,13 +4709,13 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
     at = ptx_mad(k, at, ptx_u32(2), other);
     here = ptx_ptr_add(k, record, block, 256 * planes);
     here = ptx_ptr_add(k, here, at, 8);
-    for (e = 0; e < 8; e++) rounded[e] = planes == 2 ? ptx_add(k, whole[e], ptx_s32(128)) : whole[e];
+    for (e = 0; e < 8; e++) rounded[e] = planes == 2 ? ptx_add(k, integer[e], ptx_s32(128)) : integer[e];
     words[0] = ptxk__gather_bytes(k, rounded, planes - 1);
     words[1] = ptxk__gather_bytes(k, rounded + 4, planes - 1);
     ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 0), words);
     if (planes == 2) {
-        words[0] = ptxk__gather_bytes(k, whole, 0);
-        words[1] = ptxk__gather_bytes(k, whole + 4, 0);
+        words[0] = ptxk__gather_bytes(k, integer, 0);
+        words[1] = ptxk__gather_bytes(k, integer + 4, 0);
         ptx_st_vec(k, PTX_B32, 2, ptx_at(here, 256), words);
     }
     here = ptx_ptr_add(k, record, block, 32);
@@ -4700,7 +4736,7 @@ static void ptxk__store_x(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val 
    full warp has one value. The spare bytes of the record must be 0 already. */
 PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val lane, ptx_val group,
                                       ptx_val records, ptx_val x) {
-    ptx_val most, bad, inverse, d, sum, whole, p, at, here, other, bit, record, block;
+    ptx_val abs_max, nan_sum, inverse, d, sum, integer, p, at, here, other, bit, record, block;
     if (!planes) {
         at = ptx_mad(k, group, ptx_u32(32), lane);
         here = ptx_bfe(k, at, ptx_u32(5), ptx_u32(1)); /* group j of 4 values: at j ^ (j >> 3 & 1) */
@@ -4710,19 +4746,19 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
         ptx_st(k, PTX_F32, ptx_at(here, 0), x);
         return;
     }
-    most = ptx_abs(k, x);
-    most = ptxk_warp_reduce(k, PTX_MAX, most, 1, 32);
-    bad = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0));
-    bad = ptxk_warp_reduce(k, PTX_ADD, bad, 1, 32);
-    d = ptxk__x_factor(k, planes, most, bad, &inverse);
+    abs_max = ptx_abs(k, x);
+    abs_max = ptxk_warp_reduce(k, PTX_MAX, abs_max, 1, 32);
+    nan_sum = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(0));
+    nan_sum = ptxk_warp_reduce(k, PTX_ADD, nan_sum, 1, 32);
+    d = ptxk__x_factor(k, planes, abs_max, nan_sum, &inverse);
     other = ptx_op2(k, PTX_MUL, PTX_RN, x, inverse);
-    whole = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
-    sum = ptxk_warp_reduce(k, PTX_ADD, whole, 1, 32);
+    integer = ptx_cvt_with(k, PTX_RNI, PTX_S32, other);
+    sum = ptxk_warp_reduce(k, PTX_ADD, integer, 1, 32);
     sum = ptx_cvt(k, PTX_F32, sum);
     sum = ptx_op2(k, PTX_MUL, PTX_RN, sum, d);
 
     at = ptx_shr(k, group, ptx_u32(5));
-    record = ptx_ptr_add(k, records, at, ptxk__x_record(planes));
+    record = ptx_ptr_add(k, records, at, ptxk__x_record_bytes(planes));
     block = ptx_bfe(k, group, ptx_u32(3), ptx_u32(2));
     bit = ptx_and(k, group, ptx_u32(1)); /* j1 */
     at = ptx_and(k, group, ptx_u32(6));  /* 4 j3 + 2 j2 */
@@ -4735,11 +4771,11 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
     here = ptx_ptr_add(k, record, block, 256 * planes);
     here = ptx_ptr_add(k, here, at, 1);
     if (planes == 2) {
-        other = ptx_add(k, whole, ptx_s32(128));
+        other = ptx_add(k, integer, ptx_s32(128));
         other = ptx_shr(k, other, ptx_u32(8));
         ptx_st(k, PTX_U8, ptx_at(here, 0), ptx_as(other, PTX_U32));
     }
-    ptx_st(k, PTX_U8, ptx_at(here, planes == 2 ? 256 : 0), ptx_as(whole, PTX_U32));
+    ptx_st(k, PTX_U8, ptx_at(here, planes == 2 ? 256 : 0), ptx_as(integer, PTX_U32));
     at = ptx_and(k, group, ptx_u32(31));
     here = ptx_ptr_add(k, record, at, 4);
     p = ptx_setp(k, PTX_EQ, lane, ptx_u32(0));
@@ -4757,9 +4793,10 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
      ptxk__rows_start   issues the copies of the first steps of some rows; needs no x yet
      ptxk__rows_finish  runs all steps; lane l gets the sums of row l
 
-   With state.next set, copies continue after the last step of these rows: next() redirects them to other rows
-   of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them. Copies and products are
-   then two positions in one sequence of steps. ptxk__rows_issue_first issues the first copies.
+   With state.redirect_copies set, copies continue after the last step of these rows: that function redirects
+   them to other rows of the same form, by ptxk__rows_find_start and ptxk__rows_set_start, or ends them.
+   Copies and products are then two positions in one sequence of steps. ptxk__rows_issue_first issues the
+   first copies.
 
    Weights come through shared memory, with a ring for each warp: a warp's request is 512 consecutive bytes,
    whatever blocks they hold, and the ring keeps several steps in flight. Copies are cp.async from sm_80 on;
@@ -4767,40 +4804,43 @@ PTXK__SHARED void ptxk__store_x_group(ptx_kernel *k, uint32_t planes, ptx_val la
 
 typedef struct ptxk__rows_state {
     ptxk__lane lane;
-    ptx_val id;                     /* the number of the lane in its warp */
-    ptx_val group;                  /* which of the blocks of 256 that are read at a time the lane has */
-    ptx_val side;                   /* abreast: 1 in lanes of odd rows */
-    ptx_val ring, mine;             /* this warp's shared memory; this lane's first chunk in it */
-    ptx_val row_of[8], chunk_of[8]; /* of each round, the lane's chunk: row, offset in its run's area */
-    ptx_val run_of[8];              /* ... bytes of the row's part before that run */
-    ptx_val some;                   /* predicate: the lane copies in the last round too */
+    ptx_val lane_id;           /* the number of the lane in its warp */
+    ptx_val block_index;       /* which of the blocks of 256 that are read at a time the lane has */
+    ptx_val row_set;           /* two row sets: 1 in lanes of odd rows */
+    ptx_val ring, first_chunk; /* this warp's shared memory; this lane's first chunk in it */
+    ptx_val chunk_row[8];       /* of each round, the lane's chunk: its row ... */
+    ptx_val chunk_offset[8];    /* ... its offset in its run's area ... */
+    ptx_val chunk_run_start[8]; /* ... bytes of the row's part before that run */
+    ptx_val copies_last_round;  /* predicate: the lane copies in the last round too */
     ptx_val steps;
-    ptx_val from[8];  /* source address of each round in the first step */
-    ptx_val count[8]; /* not sized: number of steps that have this chunk */
-    ptx_var full[8];  /* 2-byte aligned formats: bytes of each chunk that belong to the row */
-    ptx_val both[8];  /* toggles: sum of the values of `full` in two successive steps, which alternate */
-    ptx_val half[8];  /* toggles: u64, offset of each chunk in its sector */
-    ptx_val last[8];  /* sized: bytes of each chunk in the last step */
-    ptx_var slot;     /* ring offset of the step that is read */
-    ptx_val own[2];   /* bytes from the start of a row's part to the lane's block */
-    ptx_val own_last; /* not sized: the same in the last step, or 0 where that block is past the row's end */
+    ptx_val source[8];        /* source address of each round in the first step */
+    ptx_val chunk_steps[8];   /* no partial chunks: number of steps that have this chunk */
+    ptx_var full_bytes[8];    /* 2-byte aligned formats: bytes of each chunk that belong to the row */
+    ptx_val full_sum[8];      /* odd_step_shift: sum of full_bytes in two successive steps, which alternate */
+    ptx_val sector_offset[8]; /* odd_step_shift: u64, offset of each chunk in its sector */
+    ptx_val last_bytes[8];    /* partial chunks: bytes of each chunk in the last step */
+    ptx_var slot;             /* ring offset of the step that is read */
+    ptx_val block_offset[2];  /* bytes from the start of a row's part to the lane's block */
+    ptx_val last_block_offset; /* no partial chunks: in the last step; 0 where past the row's end */
     ptx_val words[2][PTXK__ROWS_MAX], block[2][PTXK__ROWS_MAX]; /* offsets in a slot */
-    ptx_val pick[2][PTXK__ROWS_MAX];                            /* ... see ptxk__place */
-    ptx_val run;                   /* runs: bytes of the row's part before the run of the lane's block */
-    ptx_var moved[PTXK__ROWS_MAX]; /* toggles: added to these offsets, 0 and `move` alternating */
-    ptx_val move[PTXK__ROWS_MAX];
-    ptx_var x; /* the record of the next step */
+    ptx_val selector[2][PTXK__ROWS_MAX];                        /* ... see ptxk__place */
+    ptx_val run_start; /* runs: bytes of the row's part before the run of the lane's block */
+    ptx_var slot_shift[PTXK__ROWS_MAX]; /* odd_step_shift: added to them: 0 and shift_step alternate */
+    ptx_val shift_step[PTXK__ROWS_MAX];
+    ptx_var next_record; /* of x: the record of the next step */
     ptx_var sum[8][PTXK__ROWS_MAX];
-    ptx_val rest, turned;        /* bytes of the last step; toggles: xor for where it begins */
-    void (*next)(void *context); /* or NULL */
+    ptx_val last_step_bytes;
+    ptx_val last_step_shift; /* odd_step_shift: xor for where the last step begins */
+    void (*redirect_copies)(void *context); /* or NULL */
     void *context;
-    ptx_var ahead;      /* with next: the step to be copied next; s->steps: none */
-    ptx_var kept[4][8]; /* with next: from; count or last; both; half */
+    /* With redirect_copies: */
+    ptx_var next_copy_step;    /* the step to be copied next; s->steps: none */
+    ptx_var saved_start[4][8]; /* source; chunk_steps or last_bytes; full_sum; sector_offset */
 } ptxk__rows_state;
 
 /* Where the copies of a group of rows begin. */
 typedef struct ptxk__copy_start {
-    ptx_val from[8], count[8], full[8], both[8], half[8], last[8];
+    ptx_val source[8], chunk_steps[8], full_bytes[8], full_sum[8], sector_offset[8], last_bytes[8];
 } ptxk__copy_start;
 
 /* Computes where a lane's halves of x lie in a record, and the groups that they belong to. The values of lane
@@ -4809,31 +4849,31 @@ typedef struct ptxk__copy_start {
      quarters        i = 2 n + h: 128 n + 16 h, and 32, 64 and 96 further on; or i = 4 n + 2 a + h: 128 n
                      + 32 a + 16 h, and 64 further on
      blocks of 32    32 i, and 16 further on */
-static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
+static void ptxk__lane_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
     ptxk__lane *lane = &s->lane;
-    ptx_val at = lane->at, high, b, j1, other, block, group = s->group;
+    ptx_val at = lane->index, high, b, j1, other, block, block_index = s->block_index;
     uint32_t t;
-    if (f->block->kind == PTXK__NUMBERS) {
+    if (f->block->kind == PTXK__FORMAT_PLAIN) {
         other = ptx_shr(k, at, ptx_u32(f->block->bytes == 4 ? 3 : 2));
         other = ptx_and(k, other, ptx_u32(1));
         b = f->block->bytes == 4 ? at : ptx_shl(k, at, ptx_u32(1));
         b = ptx_xor(k, b, other);
-        lane->x[0] = ptx_shl(k, b, ptx_u32(4));
-        lane->x[1] =
-            f->block->bytes == 4 ? ptx_add(k, lane->x[0], ptx_u32(512)) : ptx_xor(k, lane->x[0], ptx_u32(16));
-        s->own[0] = ptx_u32(0);
+        lane->x_offset[0] = ptx_shl(k, b, ptx_u32(4));
+        lane->x_offset[1] = f->block->bytes == 4 ? ptx_add(k, lane->x_offset[0], ptx_u32(512))
+                                                 : ptx_xor(k, lane->x_offset[0], ptx_u32(16));
+        s->block_offset[0] = ptx_u32(0);
         return;
     }
-    if (f->block->order == PTXK__PAIRS_APART) {
+    if (f->block->order == PTXK__ORDER_PAIRS_APART) {
         b = at;
         other = ptx_xor(k, at, ptx_u32(11));
         at = ptx_and(k, at, ptx_u32(6));
     } else if (f->groups == 4) {
         at = ptx_and(k, at, ptx_u32(2));
-        b = ptx_add(k, lane->at, at);       /* 4 n + h; the third group lies 2 after this */
+        b = ptx_add(k, lane->index, at);    /* 4 n + h; the third group lies 2 after this */
         other = ptx_xor(k, b, ptx_u32(11)); /* the second; the fourth lies 2 before this */
         at = ptx_add(k, at, at);
-    } else if (f->block->order == PTXK__QUARTERS) {
+    } else if (f->block->order == PTXK__ORDER_QUARTERS) {
         j1 = ptxk__bit(k, at, 1);
         high = ptx_and(k, at, ptx_u32(5)); /* 4 j3 + j0 */
         b = ptx_mul(k, j1, ptx_u32(11));
@@ -4848,79 +4888,82 @@ static void ptxk__lane_places(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
         b = ptx_xor(k, high, b);
         other = ptx_xor(k, b, ptx_u32(1));
     }
-    for (t = 0; t < f->times; t++) {
+    for (t = 0; t < f->reads; t++) {
         ptx_val record = ptx_u32(0);
-        /* blocks of the first time: 0, 1, 2, 3, or with two times 0, 2, 4, 6 */
-        block = f->times > 1 ? ptx_shl(k, group, ptx_u32(1)) : group;
-        if (t) block = ptx_add(k, block, ptx_u32(f->block->pair));
+        /* blocks of the first read: 0, 1, 2, 3, or with two reads 0, 2, 4, 6 */
+        block = f->reads > 1 ? ptx_shl(k, block_index, ptx_u32(1)) : block_index;
+        if (t) block = ptx_add(k, block, ptx_u32(f->block->block_distance));
         if (f->block->values < 256) {
-            ptx_val own = lane->at;
+            ptx_val own = lane->index;
             if (f->block->values > 32) own = ptx_div(k, own, ptx_u32(f->block->values / 32));
-            s->own[t] = ptx_mad(k, block, ptx_u32(256 / f->block->values), own);
-            s->own[t] = ptx_mul(k, s->own[t], ptx_u32(f->block->bytes));
+            s->block_offset[t] = ptx_mad(k, block, ptx_u32(256 / f->block->values), own);
+            s->block_offset[t] = ptx_mul(k, s->block_offset[t], ptx_u32(f->block->bytes));
         } else {
-            s->own[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
+            s->block_offset[t] = ptx_mul(k, block, ptx_u32(f->block->bytes));
         }
         if (f->runs > 1) {
-            s->run = ptx_div(k, block, ptx_u32(f->block->run / 256));
-            high = ptx_mul(k, s->run, ptx_u32(f->run_area - f->run_bytes));
-            s->own[t] = ptx_add(k, s->own[t], high);
-            s->run = ptx_mul(k, s->run, ptx_u32(f->run_bytes));
+            s->run_start = ptx_div(k, block, ptx_u32(f->block->run_values / 256));
+            high = ptx_mul(k, s->run_start, ptx_u32(f->run_area - f->run_bytes));
+            s->block_offset[t] = ptx_add(k, s->block_offset[t], high);
+            s->run_start = ptx_mul(k, s->run_start, ptx_u32(f->run_bytes));
         }
         if (f->unit > 1024) {
             record = ptx_shr(k, block, ptx_u32(2));
-            record = ptx_mul(k, record, ptx_u32(f->record));
+            record = ptx_mul(k, record, ptx_u32(f->record_bytes));
             block = ptx_and(k, block, ptx_u32(3));
         }
         if (!t) {
             ptx_val here = ptx_mad(k, block, ptx_u32(256 * f->planes), record);
-            lane->x[0] = ptx_mad(k, b, ptx_u32(16), here);
-            lane->x[1] = ptx_mad(k, other, ptx_u32(16), here);
+            lane->x_offset[0] = ptx_mad(k, b, ptx_u32(16), here);
+            lane->x_offset[1] = ptx_mad(k, other, ptx_u32(16), here);
         }
         record = ptx_mad(k, block, ptx_u32(32), record);
         record = ptx_add(k, record, ptx_u32(1024 * f->planes));
-        lane->d[t] = ptx_mad(k, at, ptx_u32(4), record);
-        lane->s[t] = ptx_mad(k, lane->at, ptx_u32(4), record);
+        lane->d_offset[t] = ptx_mad(k, at, ptx_u32(4), record);
+        lane->sum_offset[t] = ptx_mad(k, lane->index, ptx_u32(4), record);
     }
 }
 
 /* Computes what depends on the lane. ring: the warp's f->ring bytes of shared memory, 16-byte aligned. */
 static void ptxk__rows_setup(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val lane,
                              ptx_val ring) {
-    uint32_t chunks = f->area / 16, run = f->run_area / 16, i;
+    uint32_t chunks = f->row_area / 16, run_chunks = f->run_area / 16, i;
     ptx_val chunk, at;
     memset(s, 0, sizeof *s);
-    s->id = lane;
+    s->lane_id = lane;
     s->ring = ring;
-    s->mine = ptx_ptr_add(k, ring, lane, 16);
-    s->group = ptx_shr(k, lane, ptx_u32(f->groups == 4 ? 2 : 3));
-    s->lane.at = f->block->kind == PTXK__NUMBERS ? lane : ptx_and(k, lane, ptx_u32(f->groups == 4 ? 3 : 7));
+    s->first_chunk = ptx_ptr_add(k, ring, lane, 16);
+    s->block_index = ptx_shr(k, lane, ptx_u32(f->groups == 4 ? 2 : 3));
+    s->lane.index =
+        f->block->kind == PTXK__FORMAT_PLAIN ? lane : ptx_and(k, lane, ptx_u32(f->groups == 4 ? 3 : 7));
     s->lane.groups = f->groups;
     if (f->groups == 4) { /* 8 lanes that load x together have one block of two rows, or two in two records */
-        s->side = ptx_and(k, s->group, ptx_u32(1));
-        s->group = ptx_shr(k, s->group, ptx_u32(1));
-        if (f->abreast == 1) s->group = ptx_mad(k, s->side, ptx_u32(4), s->group);
+        s->row_set = ptx_and(k, s->block_index, ptx_u32(1));
+        s->block_index = ptx_shr(k, s->block_index, ptx_u32(1));
+        if (f->row_sets == 1) s->block_index = ptx_mad(k, s->row_set, ptx_u32(4), s->block_index);
     }
-    ptxk__lane_places(k, f, s);
-    if (f->abreast > 1) s->own[0] = ptx_mad(k, s->side, ptx_u32(f->area), s->own[0]);
-    if (f->block->lane) f->block->lane(k, &s->lane);
+    ptxk__lane_offsets(k, f, s);
+    if (f->row_sets > 1)
+        s->block_offset[0] = ptx_mad(k, s->row_set, ptx_u32(f->row_area), s->block_offset[0]);
+    if (f->block->init_lane) f->block->init_lane(k, &s->lane);
     for (i = 0; i < f->rounds; i++) {
         chunk = ptx_add(k, lane, ptx_u32(32 * i));
-        s->row_of[i] = ptx_div(k, chunk, ptx_u32(chunks));
+        s->chunk_row[i] = ptx_div(k, chunk, ptx_u32(chunks));
         chunk = ptx_rem(k, chunk, ptx_u32(chunks));
         if (f->runs > 1) {
-            at = ptx_div(k, chunk, ptx_u32(run));
-            s->run_of[i] = ptx_mul(k, at, ptx_u32(f->run_bytes));
-            chunk = ptx_rem(k, chunk, ptx_u32(run));
+            at = ptx_div(k, chunk, ptx_u32(run_chunks));
+            s->chunk_run_start[i] = ptx_mul(k, at, ptx_u32(f->run_bytes));
+            chunk = ptx_rem(k, chunk, ptx_u32(run_chunks));
         }
-        s->chunk_of[i] = ptx_shl(k, chunk, ptx_u32(4));
+        s->chunk_offset[i] = ptx_shl(k, chunk, ptx_u32(4));
     }
-    s->some = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step / 16 - 32 * (f->rounds - 1)));
+    s->copies_last_round = ptx_setp(k, PTX_LT, lane, ptx_u32(f->step_area / 16 - 32 * (f->rounds - 1)));
 }
 
-/* How many bytes of the 16 at offset `chunk` precede the end of `bytes` bytes that begin at offset `low`. */
-static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_val chunk) {
-    ptx_val x = ptx_add(k, bytes, low);
+/* How many bytes of the 16 at offset `chunk` precede the end of `bytes` bytes that begin at offset
+   `misalignment`. */
+static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val misalignment, ptx_val chunk) {
+    ptx_val x = ptx_add(k, bytes, misalignment);
     x = ptx_sub(k, x, chunk);
     x = ptx_max(k, ptx_as(x, PTX_S32), ptx_s32(0));
     x = ptx_min(k, x, ptx_s32(16));
@@ -4932,7 +4975,7 @@ static ptx_val ptxk__chunk_bytes(ptx_kernel *k, ptx_val bytes, ptx_val low, ptx_
    beyond the step before; and with one row, where the round ends within the step. */
 static int ptxk__round_is_whole(const ptxk__rows *f, uint32_t round) {
     uint32_t last = 512 * (round + 1) - 16, end = last / f->run_area * f->run_bytes + last % f->run_area + 16;
-    return f->block->aligned || (f->grain == 16 && f->runs == 1 && f->block->bytes >= 32)
+    return f->block->aligned || (f->copy_align == 16 && f->runs == 1 && f->block->bytes >= 32)
            || (f->rows == 1 && end <= f->unit_bytes);
 }
 
@@ -4942,84 +4985,86 @@ static int ptxk__round_is_consecutive(const ptxk__rows *f, uint32_t round) {
 }
 
 typedef struct ptxk__chunks_in_flight { /* chunks of a step in flight through registers */
-    ptx_val words[8][4], from[8], bytes[8], go[8], to;
+    ptx_val words[8][4], from[8], bytes[8], copies[8], to;
 } ptxk__chunks_in_flight;
 
 /* Issues the copies of step `index` into the ring at `slot`, and commits a group even where there is no such
    step. Before sm_80 it only loads the chunks, and ptxk__rows_store_chunks stores them. */
 static void ptxk__rows_issue_copies(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                                    ptx_val index, ptxk__chunks_in_flight *sent) {
+                                    ptx_val index, ptxk__chunks_in_flight *chunks) {
     int async = ptxk__has_cp_async(k);
-    ptx_val to, there, last, from, bytes, go, next;
+    ptx_val to, step_exists, is_last, from, bytes, copies, next;
     uint32_t i;
-    there = ptx_setp(k, PTX_LT, index, s->steps);
-    if (f->sized) {
+    step_exists = ptx_setp(k, PTX_LT, index, s->steps);
+    if (f->partial_chunks) {
         next = ptx_add(k, index, ptx_u32(1));
-        last = ptx_setp(k, PTX_EQ, next, s->steps);
+        is_last = ptx_setp(k, PTX_EQ, next, s->steps);
     }
-    to = ptx_ptr_add(k, s->mine, slot, 1);
-    sent->to = to;
+    to = ptx_ptr_add(k, s->first_chunk, slot, 1);
+    chunks->to = to;
     for (i = 0; i < f->rounds; i++) {
         if (ptxk__round_is_consecutive(f, i)) {
             from = ptx_ptr_add(k, from, ptx_u64(512), 1);
         } else {
-            from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->from[i]);
-            if (f->toggles) {
-                from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->grain - 1)));
-                if (f->grain > 16) from = ptx_or(k, from, s->half[i]);
+            from = ptx_mad_wide(k, index, ptx_u32(f->unit_bytes), s->source[i]);
+            if (f->odd_step_shift) {
+                from = ptx_and(k, from, ptx_u64(~(uint64_t)(f->copy_align - 1)));
+                if (f->copy_align > 16) from = ptx_or(k, from, s->sector_offset[i]);
             }
             from = ptx_ptr(from, PTX_GLOBAL);
         }
         bytes = ptx_u32(16);
-        if (f->sized) {
-            if (!ptxk__round_is_whole(f, i)) bytes = ptx_get(k, s->full[i]);
-            bytes = ptx_selp(k, s->last[i], bytes, last);
-            go = there;
-            if (i + 1 == f->rounds && f->step % 512) go = ptx_and(k, there, s->some);
+        if (f->partial_chunks) {
+            if (!ptxk__round_is_whole(f, i)) bytes = ptx_get(k, s->full_bytes[i]);
+            bytes = ptx_selp(k, s->last_bytes[i], bytes, is_last);
+            copies = step_exists;
+            if (i + 1 == f->rounds && f->step_area % 512)
+                copies = ptx_and(k, step_exists, s->copies_last_round);
         } else {
-            go = ptx_setp(k, PTX_LT, index, s->count[i]);
+            copies = ptx_setp(k, PTX_LT, index, s->chunk_steps[i]);
         }
         if (async) {
             if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
-            ptx_guard(k, go);
-            if (f->sized)
+            ptx_guard(k, copies);
+            if (f->partial_chunks)
                 ptx_cp_async_16_zfill(k, to, from, bytes);
             else
                 ptx_cp_async_16(k, to, from);
         } else {
-            sent->go[i] = go;
-            sent->from[i] = from;
-            sent->bytes[i] = bytes;
-            if (f->sized) {
+            chunks->copies[i] = copies;
+            chunks->from[i] = from;
+            chunks->bytes[i] = bytes;
+            if (f->partial_chunks) {
                 next = ptx_setp(k, PTX_EQ, bytes, ptx_u32(16));
-                go = ptx_and(k, go, next);
+                copies = ptx_and(k, copies, next);
             }
-            ptxk_load16(k, &go, ptx_at(from, 0), sent->words[i]);
+            ptxk_load16(k, &copies, ptx_at(from, 0), chunks->words[i]);
         }
-        if (!f->toggles || ptxk__round_is_whole(f, i)) continue;
-        next = ptx_get(k, s->full[i]);
-        next = ptx_sub(k, s->both[i], next);
-        ptx_set(k, s->full[i], next);
+        if (!f->odd_step_shift || ptxk__round_is_whole(f, i)) continue;
+        next = ptx_get(k, s->full_bytes[i]);
+        next = ptx_sub(k, s->full_sum[i], next);
+        ptx_set(k, s->full_bytes[i], next);
     }
     if (async) ptx_cp_async_commit(k);
 }
 
 /* Before sm_80: stores in the ring the chunks that ptxk__rows_issue_copies loaded. It copies a partial chunk
    at the end of a row two bytes at a time. */
-static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const ptxk__chunks_in_flight *sent) {
-    ptx_val to = sent->to, j, p, from, here, x;
+static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f,
+                                    const ptxk__chunks_in_flight *chunks) {
+    ptx_val to = chunks->to, j, p, from, here, x;
     uint32_t i;
     if (ptxk__has_cp_async(k)) return;
     for (i = 0; i < f->rounds; i++) {
         if (i) to = ptx_ptr_add(k, to, ptx_u32(512), 1);
-        ptx_guard(k, sent->go[i]);
-        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), sent->words[i]);
+        ptx_guard(k, chunks->copies[i]);
+        ptx_st_vec(k, PTX_B32, 4, ptx_at(to, 0), chunks->words[i]);
         if (f->block->aligned) continue;
-        p = ptx_setp(k, PTX_LT, sent->bytes[i], ptx_u32(16));
-        p = ptx_and(k, p, sent->go[i]);
+        p = ptx_setp(k, PTX_LT, chunks->bytes[i], ptx_u32(16));
+        p = ptx_and(k, p, chunks->copies[i]);
         ptx_if(k, p);
-        j = ptx_for(k, ptx_u32(0), sent->bytes[i], ptx_u32(2));
-        from = ptx_ptr_add(k, sent->from[i], j, 1);
+        j = ptx_for(k, ptx_u32(0), chunks->bytes[i], ptx_u32(2));
+        from = ptx_ptr_add(k, chunks->from[i], j, 1);
         here = ptx_ptr_add(k, to, j, 1);
         x = ptx_ld(k, PTX_U16, ptx_at(from, 0));
         ptx_st(k, PTX_U16, ptx_at(here, 0), x);
@@ -5029,108 +5074,111 @@ static void ptxk__rows_store_chunks(ptx_kernel *k, const ptxk__rows *f, const pt
 }
 
 /* Computes the number of steps for `bytes` bytes of each row, and the last step. */
-static void ptxk__rows_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
+static void ptxk__rows_count_steps(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val bytes) {
     ptx_val last_step, p;
     s->steps = ptxk_div_up(k, bytes, ptx_u32(f->unit_bytes));
     last_step = ptx_sub(k, s->steps, ptx_u32(1));
-    if (f->toggles) {
-        s->turned = ptx_and(k, last_step, ptx_u32(1));
-        s->turned = ptx_mul(k, s->turned, ptx_u32(f->toggles));
+    if (f->odd_step_shift) {
+        s->last_step_shift = ptx_and(k, last_step, ptx_u32(1));
+        s->last_step_shift = ptx_mul(k, s->last_step_shift, ptx_u32(f->odd_step_shift));
     }
-    s->rest = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
-    s->rest = ptx_sub(k, bytes, s->rest);
-    if (f->sized) return;
-    p = ptx_setp(k, PTX_LT, s->own[0], s->rest);
-    s->own_last = ptx_selp(k, s->own[0], ptx_u32(0), p);
+    s->last_step_bytes = ptx_mul(k, last_step, ptx_u32(f->unit_bytes));
+    s->last_step_bytes = ptx_sub(k, bytes, s->last_step_bytes);
+    if (f->partial_chunks) return;
+    p = ptx_setp(k, PTX_LT, s->block_offset[0], s->last_step_bytes);
+    s->last_block_offset = ptx_selp(k, s->block_offset[0], ptx_u32(0), p);
 }
 
 /* Computes where the copies of rows row ... row + f->rows - 1 of n begin. base: address of row 0 plus the
    bytes to skip in each row. */
 static void ptxk__rows_find_start(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val base,
                                   ptx_val row_bytes, ptx_val row, ptx_val n, ptxk__copy_start *start) {
-    ptx_val last_row, last_step, r, at, low = ptx_u32(0), p, here, off, rest = s->rest, unit;
+    ptx_val last_row, last_step, r, at, misalignment = ptx_u32(0), p, here, off;
+    ptx_val rest = s->last_step_bytes, unit;
     uint32_t i;
     unit = ptx_u32(f->unit_bytes);
     last_row = ptx_sub(k, n, ptx_u32(1));
-    if (!f->sized) last_step = ptx_sub(k, s->steps, ptx_u32(1));
+    if (!f->partial_chunks) last_step = ptx_sub(k, s->steps, ptx_u32(1));
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i)) {
-            r = f->rows > 1 ? ptx_add(k, row, s->row_of[i]) : row;
+            r = f->rows > 1 ? ptx_add(k, row, s->chunk_row[i]) : row;
             r = ptx_min(k, r, last_row);
             at = ptx_mul_wide(k, r, row_bytes);
             at = ptx_ptr_add(k, base, at, 1);
-            if (f->runs > 1) at = ptx_ptr_add(k, at, s->run_of[i], 1);
-            off = s->chunk_of[i];
+            if (f->runs > 1) at = ptx_ptr_add(k, at, s->chunk_run_start[i], 1);
+            off = s->chunk_offset[i];
             if (!f->block->aligned) {
-                low = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC)); /* used as a number, not dereferenced */
-                low = ptx_and(k, low, ptx_u32(f->grain - 1));
+                /* used as a number, not dereferenced */
+                misalignment = ptx_cvt(k, PTX_U32, ptx_ptr(at, PTX_GENERIC));
+                misalignment = ptx_and(k, misalignment, ptx_u32(f->copy_align - 1));
             }
-            if (f->toggles) {
-                off = ptx_and(k, s->chunk_of[i], ptx_u32(~(f->grain - 16)));
-                here = ptx_and(k, s->chunk_of[i], ptx_u32(f->grain - 16));
-                start->half[i] = ptx_cvt(k, PTX_U64, here);
+            if (f->odd_step_shift) {
+                off = ptx_and(k, s->chunk_offset[i], ptx_u32(~(f->copy_align - 16)));
+                here = ptx_and(k, s->chunk_offset[i], ptx_u32(f->copy_align - 16));
+                start->sector_offset[i] = ptx_cvt(k, PTX_U64, here);
             } else if (!f->block->aligned) {
-                off = ptx_sub(k, s->chunk_of[i], low);
+                off = ptx_sub(k, s->chunk_offset[i], misalignment);
             }
-            start->from[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
+            start->source[i] = ptx_ptr_add(k, at, ptx_as(off, PTX_S32), 1);
         }
-        if (!f->sized) {
-            p = ptx_setp(k, PTX_LT, s->chunk_of[i], s->rest);
-            start->count[i] = ptx_selp(k, s->steps, last_step, p);
-            if (i + 1 == f->rounds && f->step % 512)
-                start->count[i] = ptx_selp(k, start->count[i], ptx_u32(0), s->some);
+        if (!f->partial_chunks) {
+            p = ptx_setp(k, PTX_LT, s->chunk_offset[i], s->last_step_bytes);
+            start->chunk_steps[i] = ptx_selp(k, s->steps, last_step, p);
+            if (i + 1 == f->rounds && f->step_area % 512)
+                start->chunk_steps[i] = ptx_selp(k, start->chunk_steps[i], ptx_u32(0), s->copies_last_round);
             continue;
         }
-        here = low;
-        if (f->toggles) {
-            off = ptx_xor(k, low, ptx_u32(f->toggles));
-            here = ptx_xor(k, low, s->turned);
+        here = misalignment;
+        if (f->odd_step_shift) {
+            off = ptx_xor(k, misalignment, ptx_u32(f->odd_step_shift));
+            here = ptx_xor(k, misalignment, s->last_step_shift);
         }
-        if (f->runs > 1) rest = ptx_sub(k, s->rest, s->run_of[i]);
-        start->last[i] = ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_of[i]);
+        if (f->runs > 1) rest = ptx_sub(k, s->last_step_bytes, s->chunk_run_start[i]);
+        start->last_bytes[i] =
+            ptxk__chunk_bytes(k, rest, f->block->aligned ? ptx_u32(0) : here, s->chunk_offset[i]);
         if (ptxk__round_is_whole(f, i)) continue;
-        if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->run_of[i]);
-        start->full[i] = ptxk__chunk_bytes(k, unit, low, s->chunk_of[i]);
-        if (!f->toggles) continue;
-        p = ptxk__chunk_bytes(k, unit, off, s->chunk_of[i]);
-        start->both[i] = ptx_add(k, start->full[i], p);
+        if (f->runs > 1) unit = ptx_sub(k, ptx_u32(f->unit_bytes), s->chunk_run_start[i]);
+        start->full_bytes[i] = ptxk__chunk_bytes(k, unit, misalignment, s->chunk_offset[i]);
+        if (!f->odd_step_shift) continue;
+        p = ptxk__chunk_bytes(k, unit, off, s->chunk_offset[i]);
+        start->full_sum[i] = ptx_add(k, start->full_bytes[i], p);
     }
 }
 
 /* Computes the offsets in a slot at which the lane reads those rows. */
 static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val base,
                                     ptx_val row_bytes, ptx_val row, ptx_val n) {
-    ptx_val last_row, r, at, low, p, here, off;
-    uint32_t i, t, delta = f->block->pair * (256 / f->block->values) * f->block->bytes;
+    ptx_val last_row, r, at, misalignment, p, here, off;
+    uint32_t i, t, read_distance = f->block->block_distance * (256 / f->block->values) * f->block->bytes;
     if (f->block->aligned) return;
     last_row = ptx_sub(k, n, ptx_u32(1));
-    if (f->abreast > 1) row = ptx_add(k, row, s->side);
-    for (i = 0; i < ptxk__rows_each(f); i++) {
-        r = ptx_add(k, row, ptx_u32(f->abreast * i));
+    if (f->row_sets > 1) row = ptx_add(k, row, s->row_set);
+    for (i = 0; i < ptxk__rows_of_lane(f); i++) {
+        r = ptx_add(k, row, ptx_u32(f->row_sets * i));
         r = ptx_min(k, r, last_row);
         at = ptx_cvt(k, PTX_U32, ptx_ptr(base, PTX_GENERIC)); /* a number, as above */
-        low = ptx_mad(k, r, row_bytes, at);
-        if (f->runs > 1) low = ptx_add(k, low, s->run);
-        low = ptx_and(k, low, ptx_u32(f->grain - 1));
-        if (f->toggles) {
-            off = ptx_and(k, low, ptx_u32(f->toggles));
+        misalignment = ptx_mad(k, r, row_bytes, at);
+        if (f->runs > 1) misalignment = ptx_add(k, misalignment, s->run_start);
+        misalignment = ptx_and(k, misalignment, ptx_u32(f->copy_align - 1));
+        if (f->odd_step_shift) {
+            off = ptx_and(k, misalignment, ptx_u32(f->odd_step_shift));
             p = ptx_add(k, off, off);
-            s->move[i] = ptx_sub(k, ptx_u32(f->toggles), p); /* forward, or back */
-            s->moved[i] = ptx_var_new(k, ptx_u32(0));
+            s->shift_step[i] = ptx_sub(k, ptx_u32(f->odd_step_shift), p); /* forward, or back */
+            s->slot_shift[i] = ptx_var_new(k, ptx_u32(0));
         }
-        for (t = 0; t < f->times; t++) {
-            if (t && delta % 4 == 0) {
-                s->block[t][i] = ptx_add(k, s->block[0][i], ptx_u32(delta));
-                s->words[t][i] = ptx_add(k, s->words[0][i], ptx_u32(delta));
-                s->pick[t][i] = s->pick[0][i];
+        for (t = 0; t < f->reads; t++) {
+            if (t && read_distance % 4 == 0) {
+                s->block[t][i] = ptx_add(k, s->block[0][i], ptx_u32(read_distance));
+                s->words[t][i] = ptx_add(k, s->words[0][i], ptx_u32(read_distance));
+                s->selector[t][i] = s->selector[0][i];
                 continue;
             }
-            here = ptx_add(k, low, s->own[t]);
-            here = ptx_add(k, here, ptx_u32(f->area * f->abreast * i));
+            here = ptx_add(k, misalignment, s->block_offset[t]);
+            here = ptx_add(k, here, ptx_u32(f->row_area * f->row_sets * i));
             s->block[t][i] = here;
             if (f->block->reader) continue;
             if (f->block->values == 32) { /* 2 bytes, then integers: in the same words at any alignment */
-                off = ptx_and(k, low, ptx_u32(2));
+                off = ptx_and(k, misalignment, ptx_u32(2));
                 at = ptx_add(k, here, off);
                 here = ptx_add(k, here, ptx_u32(2));
             } else {
@@ -5140,7 +5188,7 @@ static void ptxk__rows_slot_offsets(ptx_kernel *k, const ptxk__rows *f, ptxk__ro
             s->words[t][i] = at;
             off = ptx_sub(k, here, at);
             off = ptx_mad(k, off, ptx_u32(0x1111), ptx_u32(0x3210));
-            s->pick[t][i] = ptx_as(off, PTX_B32);
+            s->selector[t][i] = ptx_as(off, PTX_B32);
         }
     }
 }
@@ -5152,40 +5200,40 @@ PTXK__SHARED void ptxk__rows_start(ptx_kernel *k, const ptxk__rows *f, ptxk__row
                                    ptx_val row_bytes, ptx_val row, ptx_val n, ptx_val skip, ptx_val bytes) {
     ptx_val base, r;
     ptxk__copy_start start;
-    ptxk__chunks_in_flight sent;
+    ptxk__chunks_in_flight chunks;
     uint32_t i;
     base = ptx_ptr_add(k, weights, skip, 1);
-    ptxk__rows_steps(k, f, s, bytes);
+    ptxk__rows_count_steps(k, f, s, bytes);
     ptxk__rows_find_start(k, f, s, base, row_bytes, row, n, &start);
-    memcpy(s->from, start.from, sizeof s->from);
-    memcpy(s->count, start.count, sizeof s->count);
-    memcpy(s->both, start.both, sizeof s->both);
-    memcpy(s->half, start.half, sizeof s->half);
-    memcpy(s->last, start.last, sizeof s->last);
-    for (i = 0; i < f->rounds && f->sized; i++)
-        if (!ptxk__round_is_whole(f, i)) s->full[i] = ptx_var_new(k, start.full[i]);
+    memcpy(s->source, start.source, sizeof s->source);
+    memcpy(s->chunk_steps, start.chunk_steps, sizeof s->chunk_steps);
+    memcpy(s->full_sum, start.full_sum, sizeof s->full_sum);
+    memcpy(s->sector_offset, start.sector_offset, sizeof s->sector_offset);
+    memcpy(s->last_bytes, start.last_bytes, sizeof s->last_bytes);
+    for (i = 0; i < f->rounds && f->partial_chunks; i++)
+        if (!ptxk__round_is_whole(f, i)) s->full_bytes[i] = ptx_var_new(k, start.full_bytes[i]);
     ptxk__rows_slot_offsets(k, f, s, base, row_bytes, row, n);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     for (i = 0; i + 1 < f->stages; i++) {
         ptx_var index = ptx_var_new(k, ptx_u32(i));
         r = ptx_get(k, index);
-        ptxk__rows_issue_copies(k, f, s, ptx_u32(i * f->step), r, &sent);
-        ptxk__rows_store_chunks(k, f, &sent);
+        ptxk__rows_issue_copies(k, f, s, ptx_u32(i * f->step_area), r, &chunks);
+        ptxk__rows_store_chunks(k, f, &chunks);
     }
     s->slot = ptx_var_new(k, ptx_u32(0));
 }
 
-/* Creates the variables that hold where the copies begin, for states with `next`. */
-PTXK__SHARED void ptxk__rows_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
+/* Creates the variables that hold where the copies begin, for states with redirect_copies. */
+PTXK__SHARED void ptxk__rows_new_vars(ptx_kernel *k, ptxk__rows_state *s, uint32_t rounds) {
     uint32_t i;
     s->slot = ptx_var_new(k, ptx_u32(0));
-    s->ahead = ptx_var_new(k, ptx_u32(0));
+    s->next_copy_step = ptx_var_new(k, ptx_u32(0));
     for (i = 0; i < rounds; i++) {
-        s->kept[0][i] = ptx_var_new(k, ptx_u64(0));
-        s->kept[1][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[2][i] = ptx_var_new(k, ptx_u32(0));
-        s->kept[3][i] = ptx_var_new(k, ptx_u64(0));
-        s->full[i] = ptx_var_new(k, ptx_u32(0));
+        s->saved_start[0][i] = ptx_var_new(k, ptx_u64(0));
+        s->saved_start[1][i] = ptx_var_new(k, ptx_u32(0));
+        s->saved_start[2][i] = ptx_var_new(k, ptx_u32(0));
+        s->saved_start[3][i] = ptx_var_new(k, ptx_u64(0));
+        s->full_bytes[i] = ptx_var_new(k, ptx_u32(0));
     }
 }
 
@@ -5194,69 +5242,73 @@ PTXK__SHARED void ptxk__rows_set_start(ptx_kernel *k, const ptxk__rows *f, const
     uint32_t i;
     for (i = 0; i < f->rounds; i++) {
         if (!ptxk__round_is_consecutive(f, i))
-            ptx_set(k, s->kept[0][i], ptx_as(ptx_ptr(start->from[i], PTX_GENERIC), PTX_U64));
-        if (!f->sized) {
-            ptx_set(k, s->kept[1][i], start->count[i]);
+            ptx_set(k, s->saved_start[0][i], ptx_as(ptx_ptr(start->source[i], PTX_GENERIC), PTX_U64));
+        if (!f->partial_chunks) {
+            ptx_set(k, s->saved_start[1][i], start->chunk_steps[i]);
             continue;
         }
-        ptx_set(k, s->kept[1][i], start->last[i]);
-        if (f->toggles && !ptxk__round_is_consecutive(f, i)) ptx_set(k, s->kept[3][i], start->half[i]);
+        ptx_set(k, s->saved_start[1][i], start->last_bytes[i]);
+        if (f->odd_step_shift && !ptxk__round_is_consecutive(f, i))
+            ptx_set(k, s->saved_start[3][i], start->sector_offset[i]);
         if (ptxk__round_is_whole(f, i)) continue;
-        ptx_set(k, s->full[i], start->full[i]);
-        if (f->toggles) ptx_set(k, s->kept[2][i], start->both[i]);
+        ptx_set(k, s->full_bytes[i], start->full_bytes[i]);
+        if (f->odd_step_shift) ptx_set(k, s->saved_start[2][i], start->full_sum[i]);
     }
-    ptx_set(k, s->ahead, ptx_u32(0));
+    ptx_set(k, s->next_copy_step, ptx_u32(0));
 }
 
 /* Issues the copies of the next step, of these rows or the first of the next rows; always commits a group. */
 static void ptxk__rows_issue_next(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val slot,
-                                  ptxk__chunks_in_flight *sent) {
-    ptx_val index = ptx_get(k, s->ahead), p;
+                                  ptxk__chunks_in_flight *chunks) {
+    ptx_val index = ptx_get(k, s->next_copy_step), p;
     uint32_t i;
     p = ptx_setp(k, PTX_GE, index, s->steps);
     ptx_if(k, p);
-    s->next(s->context);
+    s->redirect_copies(s->context);
     ptx_end(k);
     for (i = 0; i < f->rounds; i++) {
-        if (!ptxk__round_is_consecutive(f, i)) s->from[i] = ptx_ptr(ptx_get(k, s->kept[0][i]), PTX_GLOBAL);
-        if (!f->sized) {
-            s->count[i] = ptx_get(k, s->kept[1][i]);
+        if (!ptxk__round_is_consecutive(f, i))
+            s->source[i] = ptx_ptr(ptx_get(k, s->saved_start[0][i]), PTX_GLOBAL);
+        if (!f->partial_chunks) {
+            s->chunk_steps[i] = ptx_get(k, s->saved_start[1][i]);
             continue;
         }
-        s->last[i] = ptx_get(k, s->kept[1][i]);
-        if (f->toggles && !ptxk__round_is_consecutive(f, i)) s->half[i] = ptx_get(k, s->kept[3][i]);
-        if (f->toggles && !ptxk__round_is_whole(f, i)) s->both[i] = ptx_get(k, s->kept[2][i]);
+        s->last_bytes[i] = ptx_get(k, s->saved_start[1][i]);
+        if (f->odd_step_shift && !ptxk__round_is_consecutive(f, i))
+            s->sector_offset[i] = ptx_get(k, s->saved_start[3][i]);
+        if (f->odd_step_shift && !ptxk__round_is_whole(f, i))
+            s->full_sum[i] = ptx_get(k, s->saved_start[2][i]);
     }
-    index = ptx_get(k, s->ahead);
-    ptxk__rows_issue_copies(k, f, s, slot, index, sent);
+    index = ptx_get(k, s->next_copy_step);
+    ptxk__rows_issue_copies(k, f, s, slot, index, chunks);
     index = ptx_add(k, index, ptx_u32(1));
     index = ptx_min(k, index, s->steps);
-    ptx_set(k, s->ahead, index);
+    ptx_set(k, s->next_copy_step, index);
 }
 
 /* Issues the first steps of a sequence of rows, after ptxk__rows_find_start. */
 PTXK__SHARED void ptxk__rows_issue_first(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s) {
-    ptxk__chunks_in_flight sent;
+    ptxk__chunks_in_flight chunks;
     ptx_val i, slot;
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* all lanes have read what the ring held before */
     ptx_set(k, s->slot, ptx_u32(0));
     i = ptx_for(k, ptx_u32(0), ptx_u32(f->stages - 1), ptx_u32(1));
-    slot = ptx_mul(k, i, ptx_u32(f->step));
-    ptxk__rows_issue_next(k, f, s, slot, &sent);
-    ptxk__rows_store_chunks(k, f, &sent);
+    slot = ptx_mul(k, i, ptx_u32(f->step_area));
+    ptxk__rows_issue_next(k, f, s, slot, &chunks);
+    ptxk__rows_store_chunks(k, f, &chunks);
     ptx_end(k);
 }
 
 /* x of one column for a lane: x[plane][half], or plain numbers; factors of halves; the negated sum. */
 typedef struct ptxk__x_share {
-    ptx_val x[2][4][4], number[8], d[4], sum;
+    ptx_val x[2][4][4], plain[8], d[4], sum;
     ptx_val half_sum[2]; /* formats with a reader: negated sums of the halves, or of both in [0] */
 } ptxk__x_share;
 
-/* Adds the product of a share and x to the sum, for formats with a reader: times (d P) - minus (sum of x) for
-   each half, or for both together. P: the dot product of integers. */
-static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
-                                 const ptxk__x_share *x, ptx_var sum) {
+/* Adds the product of a share and x to the sum, for formats with a reader: half_scale (d P) - half_minimum
+   (sum of x) for each half, or for both together. P: the dot product of integers. */
+static void ptxk__rows_add_share_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                                         const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val total = ptx_get(k, sum), dot = ptx_s32(0), high;
     uint32_t parts = 1 + f->block->reader->halves, h, p, i;
@@ -5271,8 +5323,8 @@ static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk_
         }
         dot = ptx_cvt(k, PTX_F32, dot);
         dot = ptx_op2(k, PTX_MUL, PTX_RN, dot, x->d[0]);
-        total = ptx_fma(k, dot, w->times[h], total);
-        if (f->block->reader->has_minimum) total = ptx_fma(k, w->minus[h], x->half_sum[h], total);
+        total = ptx_fma(k, dot, w->half_scale[h], total);
+        if (f->block->reader->has_minimum) total = ptx_fma(k, w->half_minimum[h], x->half_sum[h], total);
     }
     ptx_set(k, sum, total);
 }
@@ -5282,25 +5334,25 @@ static void ptxk__rows_add_share(ptx_kernel *k, const ptxk__rows *f, const ptxk_
      unscaled    factor (d (P + P')); Q4_0: factor (d first (16 P + P') - offset s)
    P and P' are the dot products of the halves' bytes with x's integers, exact and below 2^31: at most 16 *
    240 * 127, with 8-bit x times a scale of 63; 32 * 128 * 32639; 16 * 16 * 15 * 32639, twice. */
-static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
-                               const ptxk__x_share *x, ptx_var sum) {
+static void ptxk__rows_add_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__share *w,
+                                   const ptxk__x_share *x, ptx_var sum) {
     ptx_type type = f->block->is_signed ? PTX_S32 : PTX_U32;
     ptx_val part[4], total, dot, scale;
     uint32_t h, p, i;
     if (f->block->reader) {
-        ptxk__rows_add_share(k, f, w, x, sum);
+        ptxk__rows_add_share_product(k, f, w, x, sum);
         return;
     }
-    for (p = 0; p < f->planes && f->block->kind == PTXK__UNSCALED; p++) {
+    for (p = 0; p < f->planes && f->block->kind == PTXK__FORMAT_UNSCALED; p++) {
         dot = ptx_s32(0);
         for (h = 0; h < 2; h++) {
-            if (h && f->block->first < 1) dot = ptx_shl(k, dot, ptx_u32(4));
+            if (h && f->block->first_scale < 1) dot = ptx_shl(k, dot, ptx_u32(4));
             for (i = 0; i < 4; i++)
                 dot = ptx_dp4a(k, ptx_as(w->half[h][i], type), ptx_as(x->x[p][h][i], PTX_S32), dot);
         }
         part[0] = p ? ptx_mad(k, part[0], ptx_s32(256), dot) : dot;
     }
-    for (h = 0; h < f->groups && f->block->kind == PTXK__SCALED; h++) {
+    for (h = 0; h < f->groups && f->block->kind == PTXK__FORMAT_SCALED; h++) {
         for (p = 0; p < f->planes; p++) {
             dot = p ? ptx_shl(k, part[h], ptx_u32(8)) : ptx_s32(0);
             for (i = 0; i < 4; i++)
@@ -5316,7 +5368,7 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
             part[h] = ptx_op2(k, PTX_MUL, PTX_RN, part[h], scale);
         }
     }
-    if (f->block->kind == PTXK__SCALED) {
+    if (f->block->kind == PTXK__FORMAT_SCALED) {
         total = ptx_op2(k, PTX_MUL, PTX_RN, part[0], x->d[0]);
         for (h = 1; h < f->groups; h++) total = ptx_fma(k, part[h], x->d[h], total);
     } else {
@@ -5330,15 +5382,15 @@ static void ptxk__rows_product(ptx_kernel *k, const ptxk__rows *f, const ptxk__s
     ptx_set(k, sum, dot);
 }
 
-static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
-                         uint32_t time, ptxk__x_share *x) {
+static void ptxk__rows_load_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_state *s, ptx_val record,
+                              uint32_t read_index, ptxk__x_share *x) {
     const ptxk__block *b = f->block;
     ptx_val here;
-    uint32_t h, p, shift = 256 * f->planes * b->pair * time;
+    uint32_t h, p, shift = 256 * f->planes * b->block_distance * read_index;
     memset(x, 0, sizeof *x);
     for (h = 0; h < 2; h++) {
-        here = ptx_ptr_add(k, record, s->lane.x[h], 1);
-        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->number + 4 * h);
+        here = ptx_ptr_add(k, record, s->lane.x_offset[h], 1);
+        if (!f->planes) ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->plain + 4 * h);
         for (p = 0; p < f->planes; p++) {
             ptxk_load16(k, NULL, ptx_at(here, (int64_t)(shift + 256 * p)), x->x[p][h]);
             if (f->groups == 4)
@@ -5346,7 +5398,7 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
         }
     }
     if (!f->planes) return;
-    here = ptx_ptr_add(k, record, s->lane.d[time], 1);
+    here = ptx_ptr_add(k, record, s->lane.d_offset[read_index], 1);
     if (f->groups == 4) {
         ptx_ld_vec(k, PTX_F32, 4, ptx_at(here, 0), x->d);
         return;
@@ -5370,75 +5422,75 @@ static void ptxk__rows_x(ptx_kernel *k, const ptxk__rows *f, const ptxk__rows_st
         }
         x->half_sum[h] = ptx_neg(k, x->half_sum[h]);
     }
-    if (b->first < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first));
-    if (b->kind == PTXK__SCALED) {
-        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__QUARTERS ? 8 : 4));
-        if (b->second < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second));
+    if (b->first_scale < 1) x->d[0] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[0], ptx_f32(b->first_scale));
+    if (b->kind == PTXK__FORMAT_SCALED) {
+        x->d[1] = ptx_ld(k, PTX_F32, ptx_at(here, b->order == PTXK__ORDER_QUARTERS ? 8 : 4));
+        if (b->second_scale < 1) x->d[1] = ptx_op2(k, PTX_MUL, PTX_RN, x->d[1], ptx_f32(b->second_scale));
     }
     if (!b->has_minimum && !(b->offset > 0)) return;
-    here = ptx_ptr_add(k, record, s->lane.s[time], 1);
+    here = ptx_ptr_add(k, record, s->lane.sum_offset[read_index], 1);
     x->sum = ptx_ld(k, PTX_F32, ptx_at(here, 128));
     x->sum = b->has_minimum ? ptx_neg(k, x->sum) : ptx_op2(k, PTX_MUL, PTX_RN, x->sum, ptx_f32(-b->offset));
 }
 
-static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
-                            ptx_val stride) {
-    ptx_val here, slot, before, own, p, record;
+static void ptxk__rows_run_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val step,
+                                ptx_val stride) {
+    ptx_val here, slot, previous_slot, block, p, record;
     ptxk__share share[PTXK__ROWS_MAX];
     ptxk__x_share x;
     ptxk__place place;
-    ptxk__chunks_in_flight sent;
+    ptxk__chunks_in_flight chunks;
     uint32_t r, c, t;
     memset(&place, 0, sizeof place);
     if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 2);
     ptx_bar_warp_sync(k, ptx_u32(0xffffffffu)); /* this step has arrived; the one before has been read */
-    /* the previous step used slot `before`; the step f->stages - 1 ahead reuses it */
+    /* the step f->stages - 1 ahead reuses the slot of the previous step */
     slot = ptx_get(k, s->slot);
     here = ptx_ptr_add(k, s->ring, slot, 1);
     if (f->stages == 2) {
-        before = ptx_xor(k, slot, ptx_u32(f->step));
-        ptx_set(k, s->slot, before);
+        previous_slot = ptx_xor(k, slot, ptx_u32(f->step_area));
+        ptx_set(k, s->slot, previous_slot);
     } else {
-        before = ptx_sub(k, slot, ptx_u32(f->step));
+        previous_slot = ptx_sub(k, slot, ptx_u32(f->step_area));
         p = ptx_setp(k, PTX_EQ, slot, ptx_u32(0));
-        before = ptx_selp(k, ptx_u32((f->stages - 1) * f->step), before, p);
-        p = ptx_setp(k, PTX_EQ, slot, ptx_u32((f->stages - 1) * f->step));
-        slot = ptx_add(k, slot, ptx_u32(f->step));
+        previous_slot = ptx_selp(k, ptx_u32((f->stages - 1) * f->step_area), previous_slot, p);
+        p = ptx_setp(k, PTX_EQ, slot, ptx_u32((f->stages - 1) * f->step_area));
+        slot = ptx_add(k, slot, ptx_u32(f->step_area));
         slot = ptx_selp(k, ptx_u32(0), slot, p);
         ptx_set(k, s->slot, slot);
     }
     slot = here;
-    if (s->next) {
-        ptxk__rows_issue_next(k, f, s, before, &sent);
+    if (s->redirect_copies) {
+        ptxk__rows_issue_next(k, f, s, previous_slot, &chunks);
         if (ptxk__has_cp_async(k)) ptx_cp_async_wait(k, f->stages - 1); /* waits for no group: other slots */
     } else {
         here = ptx_add(k, step, ptx_u32(f->stages - 1));
-        ptxk__rows_issue_copies(k, f, s, before, here, &sent);
+        ptxk__rows_issue_copies(k, f, s, previous_slot, here, &chunks);
     }
-    own = s->own[0];
-    if (!f->sized) {
+    block = s->block_offset[0];
+    if (!f->partial_chunks) {
         here = ptx_add(k, step, ptx_u32(1));
         p = ptx_setp(k, PTX_EQ, here, s->steps);
-        own = ptx_selp(k, s->own_last, own, p);
+        block = ptx_selp(k, s->last_block_offset, block, p);
     }
-    if (f->block->aligned) own = ptx_ptr_add(k, slot, own, 1);
-    for (t = 0; t < f->times; t++) {
-        for (r = 0; r < ptxk__rows_each(f); r++) {
+    if (f->block->aligned) block = ptx_ptr_add(k, slot, block, 1);
+    for (t = 0; t < f->reads; t++) {
+        for (r = 0; r < ptxk__rows_of_lane(f); r++) {
             if (f->block->aligned) {
-                place.block = ptx_ptr_add(k, own, ptx_u32(r * f->area), 1);
+                place.block = ptx_ptr_add(k, block, ptx_u32(r * f->row_area), 1);
             } else {
                 here = slot;
-                if (f->toggles) {
-                    p = ptx_get(k, s->moved[r]);
+                if (f->odd_step_shift) {
+                    p = ptx_get(k, s->slot_shift[r]);
                     here = ptx_ptr_add(k, slot, p, 1);
-                    if (t + 1 == f->times) {
-                        p = ptx_sub(k, s->move[r], p);
-                        ptx_set(k, s->moved[r], p);
+                    if (t + 1 == f->reads) {
+                        p = ptx_sub(k, s->shift_step[r], p);
+                        ptx_set(k, s->slot_shift[r], p);
                     }
                 }
                 place.block = ptx_ptr_add(k, here, s->block[t][r], 1);
                 if (f->block->reader) {
-                    ptxk__read_share(k, f->block, s->lane.at, place.block, &share[r]);
+                    ptxk__read_share(k, f->block, s->lane.index, place.block, &share[r]);
                     continue;
                 }
                 if (f->block->values > 32) { /* saves a register for each row */
@@ -5447,39 +5499,39 @@ static void ptxk__rows_step(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state
                 } else {
                     place.words = ptx_ptr_add(k, here, s->words[t][r], 1);
                 }
-                place.pick = s->pick[t][r];
+                place.selector = s->selector[t][r];
             }
             f->block->read(k, &s->lane, &place, &share[r]);
         }
-        record = ptx_get(k, s->x);
+        record = ptx_get(k, s->next_record);
         record = ptx_ptr(record, PTX_SHARED);
         for (c = 0; c < f->columns; c++) {
             if (c) record = ptx_ptr_add(k, record, stride, 1);
-            ptxk__rows_x(k, f, s, record, t, &x);
-            for (r = 0; r < ptxk__rows_each(f); r++) {
+            ptxk__rows_load_x(k, f, s, record, t, &x);
+            for (r = 0; r < ptxk__rows_of_lane(f); r++) {
                 if (f->planes) {
-                    ptxk__rows_product(k, f, &share[r], &x, s->sum[c][r]);
+                    ptxk__rows_add_product(k, f, &share[r], &x, s->sum[c][r]);
                 } else {
                     here = ptx_get(k, s->sum[c][r]);
-                    here = ptxk_dot(k, 8, share[r].number, x.number, here);
+                    here = ptxk_dot(k, 8, share[r].plain, x.plain, here);
                     ptx_set(k, s->sum[c][r], here);
                 }
             }
         }
     }
-    record = ptx_get(k, s->x);
-    record = ptx_add(k, record, ptx_u32(f->unit / f->values * f->record));
-    ptx_set(k, s->x, record);
-    ptxk__rows_store_chunks(k, f, &sent);
+    record = ptx_get(k, s->next_record);
+    record = ptx_add(k, record, ptx_u32(f->unit / f->record_values * f->record_bytes));
+    ptx_set(k, s->next_record, record);
+    ptxk__rows_store_chunks(k, f, &chunks);
 }
 
 /* Adds up the sums of a column over the warp: lane l < f->rows gets row l. A lane with several sums sends
    half of them to its neighbour, and adds the neighbour's to the others. */
-static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane, ptx_val *sum) {
-    uint32_t n = ptxk__rows_each(f), bit, i;
+static ptx_val ptxk__rows_reduce(ptx_kernel *k, const ptxk__rows *f, ptx_val lane, ptx_val *sum) {
+    uint32_t n = ptxk__rows_of_lane(f), bit, i;
     ptx_val odd, other;
     for (bit = 1; bit < 32; bit *= 2) {
-        if (f->abreast > 1 && bit == 4) continue; /* lanes of other rows */
+        if (f->row_sets > 1 && bit == 4) continue; /* lanes of other rows */
         for (i = 0; i < (n > 1 ? n / 2 : 1); i++) {
             other = sum[i];
             if (n > 1) {
@@ -5493,7 +5545,7 @@ static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane,
         }
         n = (n + 1) / 2;
     }
-    if (f->abreast == 1) return sum[0];
+    if (f->row_sets == 1) return sum[0];
     odd = ptx_and(k, lane, ptx_u32(1)); /* row 2 i + j: of lane i + 4 j */
     other = ptx_shr(k, lane, ptx_u32(1));
     other = ptx_mad(k, odd, ptx_u32(4), other);
@@ -5505,17 +5557,17 @@ static ptx_val ptxk__rows_join(ptx_kernel *k, const ptxk__rows *f, ptx_val lane,
 static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_state *s, ptx_val x,
                               ptx_val stride, ptx_val out[8]) {
     ptx_val step, sum[PTXK__ROWS_MAX];
-    uint32_t c, r, rows = ptxk__rows_each(f);
-    s->x = ptx_var_new(k, x);
+    uint32_t c, r, rows = ptxk__rows_of_lane(f);
+    s->next_record = ptx_var_new(k, x);
     for (c = 0; c < f->columns; c++)
         for (r = 0; r < rows; r++) s->sum[c][r] = ptx_var_new(k, ptx_f32(0));
     step = ptx_for(k, ptx_u32(0), s->steps, ptx_u32(1));
-    ptxk__rows_step(k, f, s, step, stride);
+    ptxk__rows_run_step(k, f, s, step, stride);
     ptx_end(k);
-    if (ptxk__has_cp_async(k) && !s->next) ptx_cp_async_wait_all(k); /* only empty groups remain */
+    if (ptxk__has_cp_async(k) && !s->redirect_copies) ptx_cp_async_wait_all(k); /* only empty groups remain */
     for (c = 0; c < f->columns; c++) {
         for (r = 0; r < rows; r++) sum[r] = ptx_get(k, s->sum[c][r]);
-        out[c] = ptxk__rows_join(k, f, s->id, sum);
+        out[c] = ptxk__rows_reduce(k, f, s->lane_id, sum);
     }
 }
 
@@ -5527,7 +5579,7 @@ static void ptxk__rows_finish(ptx_kernel *k, const ptxk__rows *f, ptxk__rows_sta
 typedef struct ptxk__octet {
     ptx_val q[8]; /* f32, exact integers (the weights themselves in formats without blocks) */
     ptx_val scale, offset;
-    int scaled, has_offset;
+    int has_scale, has_offset;
 } ptxk__octet;
 
 /* Converts the four bytes of a word to f32 and subtracts `minus`. A byte becomes the lowest bits of 2^23. */
@@ -5573,11 +5625,12 @@ static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val 
         if (b->is_signed) word[0] = ptx_xor(k, word[0], ptx_b32(0x80808080u));
         ptxk__bytes_to_f32(k, word[0], b->is_signed ? 128 : 0, o->q + 4 * i);
     }
-    o->scale = b->reader->halves ? ptx_selp(k, x.times[1], x.times[0], half) : x.times[0];
-    if (b->first < 1) o->scale = ptx_op2(k, PTX_MUL, PTX_RN, o->scale, ptx_f32((double)b->first));
-    o->scaled = 1;
+    o->scale = b->reader->halves ? ptx_selp(k, x.half_scale[1], x.half_scale[0], half) : x.half_scale[0];
+    if (b->first_scale < 1) o->scale = ptx_op2(k, PTX_MUL, PTX_RN, o->scale, ptx_f32((double)b->first_scale));
+    o->has_scale = 1;
     if (!b->reader->has_minimum) return;
-    o->offset = b->reader->halves ? ptx_selp(k, x.minus[1], x.minus[0], half) : x.minus[0];
+    o->offset =
+        b->reader->halves ? ptx_selp(k, x.half_minimum[1], x.half_minimum[0], half) : x.half_minimum[0];
     o->offset = ptx_neg(k, o->offset);
     o->has_offset = 1;
 }
@@ -5587,7 +5640,7 @@ static void ptxk__octet_read_share(ptx_kernel *k, const ptxk__block *b, ptx_val 
 static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val e, ptxk__octet *o) {
     ptx_val words[4], here, j, shift, wide[8];
     uint32_t i;
-    o->scaled = o->has_offset = 0;
+    o->has_scale = o->has_offset = 0;
     if (ptxk__block_of(format)->reader) {
         ptxk__octet_read_share(k, ptxk__block_of(format), at, e, o);
         return;
@@ -5644,7 +5697,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         s = ptx_cvt(k, PTX_F32, ptx_as(s, PTX_U32));
         m = ptx_neg(k, m);
         o->offset = ptx_op2(k, PTX_MUL, PTX_RN, m, s);
-        o->scaled = o->has_offset = 1;
+        o->has_scale = o->has_offset = 1;
         return;
     }
     if (format == PTXK_Q6_K) {
@@ -5677,7 +5730,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
         j = ptx_cvt(k, PTX_F32, j);
         d = ptxk__load_f16(k, at, 208);
         o->scale = ptx_op2(k, PTX_MUL, PTX_RN, d, j);
-        o->scaled = 1;
+        o->has_scale = 1;
         return;
     }
     if (format == PTXK_Q8_0) {
@@ -5691,7 +5744,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             ptxk__bytes_to_f32(k, words[i], 128, o->q + 4 * i);
         }
         o->scale = ptxk__load_f16(k, at, 0);
-        o->scaled = 1;
+        o->has_scale = 1;
         return;
     }
     if (format == PTXK_Q4_0) { /* low nibbles of 16 bytes, then the high ones */
@@ -5708,7 +5761,7 @@ static void ptxk__octet_read(ptx_kernel *k, uint32_t format, ptx_val at, ptx_val
             ptxk__bytes_to_f32(k, words[i], 8, o->q + 4 * i);
         }
         o->scale = ptxk__load_f16(k, at, 0);
-        o->scaled = 1;
+        o->has_scale = 1;
         return;
     }
     if (format == PTXK_F32) {
@@ -5824,7 +5877,7 @@ static void ptxk__flash_form_mma(ptxk__flash *f) {
     /* f16: weights near 2^15, so that their second terms stay above 2^-24. bf16 has f32's range, and V may
        use it: weights of at most 2^-32. */
     f->slack = 8;
-    f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__LOW;
+    f->bias = f->type == PTX_F16 ? 7.0f : -8.0f - PTXK__SOFTMAX_SHIFT;
 }
 
 /* Chooses the variant of a target. */
@@ -5866,7 +5919,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
     types[3] = d->append_type ? d->append_type : (uint32_t)PTX_F32;
     if (ptxk__check_cache_type("flash_decode", names[0], types[0], d->head_dim, why)) return PTX_E_DESC;
     for (i = 1; i < 4; i++)
-        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
+        if (!ptxk__float_bytes(types[i])) return ptxk__check_type("flash_decode", names[i], types[i], why);
     if (!(d->scale >= -1e30f && d->scale <= 1e30f))
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_decode: scale is %g, must be from -1e30 to 1e30 (0: default)",
@@ -5944,7 +5997,7 @@ static ptx_code ptxk__flash_form(const ptxk_flash_decode_desc *d, ptxk__flash *f
        lengths, pointers and so on. A chunk has so many keys that this is 4 % of its own K and V, which keeps
        the total within 5 % of the lower bound; and at least 128 keys, because starting a block has a cost. */
     overhead = (f->columns < PTXK__TILE ? f->columns : PTXK__TILE)
-                   * (2 * f->d * 4 + f->d * ptxk__kv_bytes(types[1]) + 64)
+                   * (2 * f->d * 4 + f->d * ptxk__float_bytes(types[1]) + 64)
                + 512;
     f->min_chunk = ptxk__ceil_div(128, f->chunk_unit) * f->chunk_unit;
     f->cheap_chunk =
@@ -5998,7 +6051,7 @@ PTXGEN_API uint32_t ptxk_flash_decode_chunk(const ptxk_flash_decode_desc *desc, 
 static uint64_t ptxk__flash_min_bytes(const ptxk__flash *f, uint32_t length) {
     uint64_t row = (uint64_t)f->kv_heads * f->d * 2, appended = 0, bytes, keys;
     bytes = (uint64_t)f->queries * f->heads
-                * (f->d * (ptxk__kv_bytes((uint32_t)f->q_type) + ptxk__kv_bytes((uint32_t)f->out_type))
+                * (f->d * (ptxk__float_bytes((uint32_t)f->q_type) + ptxk__float_bytes((uint32_t)f->out_type))
                    + (f->flags & PTXK_FLASH_LSE ? 4u : 0u))
             + (f->flags & PTXK_FLASH_TREE ? 4u * f->queries : 0u)
             + (f->flags & PTXK_FLASH_PRIOR ? (uint64_t)f->queries * f->heads * (4 * f->d + 4) : 0u)
@@ -6006,7 +6059,7 @@ static uint64_t ptxk__flash_min_bytes(const ptxk__flash *f, uint32_t length) {
     keys = length - ptxk__flash_first_key(f, length);
     if (f->append_type) appended = length < f->queries ? length : f->queries;
     bytes += keys * row * ptxk__cache_bytes(f->cache) + keys * f->kv_heads * 2 * f->factor_row;
-    if (f->append_type) bytes += appended * row * ptxk__kv_bytes((uint32_t)f->append_type);
+    if (f->append_type) bytes += appended * row * ptxk__float_bytes((uint32_t)f->append_type);
     if (f->page_size) bytes += 4 * (uint64_t)ptxk__ceil_div((uint32_t)keys, f->page_size);
     return bytes;
 }
@@ -6031,7 +6084,7 @@ static uint64_t ptxk__flash_overhead_bytes(const ptxk__flash *f, uint32_t batch,
     parts = (live + cluster - 1) / cluster;
     columns = (uint64_t)batch * f->kv_heads * f->columns;
     return live * batch * f->kv_heads * f->tiles * 512
-           + (parts - 1) * columns * f->d * ptxk__kv_bytes((uint32_t)f->q_type)
+           + (parts - 1) * columns * f->d * ptxk__float_bytes((uint32_t)f->q_type)
            + (parts > 1 ? 2 * parts * columns * f->partial_bytes : 0);
 }
 
@@ -6201,14 +6254,14 @@ PTXK__CHECK(flash_decode) {
     append = f.append_type != PTX_NONE;
     /* Sizes for one sequence: the arguments do not say how many there are. */
     q = (uint64_t)f.queries * f.heads * f.d;
-    append_bytes = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__kv_bytes((uint32_t)f.append_type);
-    s[0] = ptxk__span_of("q", args->q, q * ptxk__kv_bytes((uint32_t)f.q_type), 16, 1);
+    append_bytes = (uint64_t)f.queries * f.kv_heads * f.d * ptxk__float_bytes((uint32_t)f.append_type);
+    s[0] = ptxk__span_of("q", args->q, q * ptxk__float_bytes((uint32_t)f.q_type), 16, 1);
     s[1] = ptxk__span_cache("k_caches", args->k_caches, 1, f.page_size, args->pool_pages,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
     s[2] = ptxk__span_cache("v_caches", args->v_caches, 1, f.page_size, args->pool_pages,
                             (uint64_t)f.kv_heads * f.row_bytes, append);
     s[3] = ptxk__span_of("lengths", args->lengths, 4, 4, !args->length);
-    s[4] = ptxk__span_of("out", args->out, q * ptxk__kv_bytes((uint32_t)f.out_type), 16, 1);
+    s[4] = ptxk__span_of("out", args->out, q * ptxk__float_bytes((uint32_t)f.out_type), 16, 1);
     s[4] = ptxk__span_written(s[4], 0);
     s[5] = ptxk__span_of("block_table", args->block_table, (uint64_t)args->max_pages * 4, 4, paged);
     s[6] = ptxk__span_of("k", args->k, append_bytes, 16, append);
@@ -6228,19 +6281,19 @@ PTXK__CHECK(flash_decode) {
                           (f.flags & PTXK_FLASH_PRIOR) != 0);
     s[15] = ptxk__span_of("sinks", args->sinks, 4ull * f.heads, 4, (f.flags & PTXK_FLASH_SINK) != 0);
     if ((code = ptxk__check_spans(op, s, 16, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
         return code;
     if (paged) {
-        code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
-        return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
+        code = ptxk__check_arg_range(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
+        return code ? code : ptxk__check_arg_range(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
     }
     if (append && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "flash_decode: k_caches is v_caches, and both are written");
     if (!args->head_stride && !args->row_stride) return PTX_E_NONE;
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
-                             ptxk__cache_whole(f.cache, f.d), 1u << 26, why);
+                             ptxk__cache_stride_multiple(f.cache, f.d), 1u << 26, why);
 }
 
 /* -- flash_decode: what a block works on -- */
@@ -6314,7 +6367,7 @@ static void ptxk__flash_load_bases(ptx_kernel *k, const ptxk__flash *f, ptxk__fl
         x = ptxk__arg_ptr(k, w->args, ptxk__flash_factors_field(which));
         x = ptx_ptr_add(k, x, w->sequence, 8);
         x = ptx_ld(k, PTX_U64, ptx_at(x, 0));
-        w->factors[which] = ptxk__factors_at(k, ptx_ptr(x, PTX_GLOBAL), offset);
+        w->factors[which] = ptxk__factor_address(k, ptx_ptr(x, PTX_GLOBAL), offset);
     }
 }
 
@@ -6324,7 +6377,7 @@ static void ptxk__flash_locate_block(ptx_kernel *k, ptxk__flash_work *w) {
     ptx_val size, live;
     w->part = w->index;
     w->parts = w->chunks;
-    if (!w->cluster.possible) return;
+    if (!w->cluster.is_supported) return;
     size = ptx_sreg(k, PTX_CLUSTER_NCTARANK);
     w->cluster.rank = ptx_sreg(k, PTX_CLUSTER_CTARANK);
     w->part = ptx_sub(k, w->index, w->cluster.rank);
@@ -6338,7 +6391,7 @@ static void ptxk__flash_locate_block(ptx_kernel *k, ptxk__flash_work *w) {
 static void ptxk__flash_begin(ptx_kernel *k, const ptxk__flash *f, ptxk__flash_work *w,
                               uint32_t shared_bytes) {
     ptx_val x, row, max_seq, limit, too_long, chunk, keys, length, first, begin, i, p;
-    uint32_t append_bytes = f->append_type ? ptxk__kv_bytes((uint32_t)f->append_type) : 0, which;
+    uint32_t append_bytes = f->append_type ? ptxk__float_bytes((uint32_t)f->append_type) : 0, which;
     ptx_launch_bounds(k, f->threads, 1);
     w->cluster = ptxk__cluster_new(k);
     w->args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_flash_decode_args), 8);
@@ -6535,7 +6588,7 @@ static ptx_val ptxk__flash_is_appended(ptx_kernel *k, const ptxk__flash *f, cons
 static void ptxk__flash_load_appended(ptx_kernel *k, const ptxk__flash *f, const ptxk__flash_work *w,
                                       int which, ptx_val position, ptx_val vec, ptx_val words[4],
                                       ptx_val *factor) {
-    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->append_type), n = 16 / bytes, i;
+    uint32_t bytes = ptxk__float_bytes((uint32_t)f->append_type), n = 16 / bytes, i;
     ptx_val t, at, x[16], block = {0}, inverse;
     t = ptx_sub(k, position, w->length);
     t = ptx_add(k, t, ptx_s32(f->queries));
@@ -6576,7 +6629,7 @@ static void ptxk__flash_load_q(ptx_kernel *k, const ptxk__flash *f, const ptxk__
     address = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, q));
     column = ptx_add(k, column, w->first_column);
     row = ptxk__flash_column_row(k, f, w, column, &query, &head);
-    address = ptx_ptr_add(k, address, row, f->d * ptxk__kv_bytes((uint32_t)f->q_type));
+    address = ptx_ptr_add(k, address, row, f->d * ptxk__float_bytes((uint32_t)f->q_type));
     address = ptx_ptr_add(k, address, vec, 16);
     ptxk_load16(k, &p, ptx_at(address, 0), words);
     ptxk_widen(k, f->q_type, words, x);
@@ -6614,7 +6667,7 @@ static ptx_val ptxk__flash_partial_address(ptx_kernel *k, const ptxk__flash *f, 
 /* The log-sum-exp in base 2 of a state. */
 static ptx_val ptxk__flash_log_sum(ptx_kernel *k, const ptxk__flash *f, ptx_val most, ptx_val total) {
     ptx_val lse = ptx_lg2(k, total);
-    if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__LOW));
+    if (!f->mma && f->type != PTX_F16) lse = ptx_add(k, lse, ptx_f32((double)PTXK__SOFTMAX_SHIFT));
     return ptx_add(k, most, lse);
 }
 
@@ -6681,7 +6734,8 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
     uint32_t e, has_others = f->flags & (PTXK_FLASH_PRIOR | PTXK_FLASH_SINK);
     if (f->cache == PTX_E4M3) {
         row = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(1), w->kv_head);
-        if (ptxk__byte_lift(k, f->cache) > 1) row = ptx_mul(k, row, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        if (ptxk__byte_value_scale(k, f->cache) > 1)
+            row = ptx_mul(k, row, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
         inverse = ptx_mul(k, inverse, row);
     }
     for (e = 0; e < 4; e++) x[e] = ptx_mul(k, sum[e], inverse);
@@ -6692,8 +6746,8 @@ static void ptxk__flash_write_output(ptx_kernel *k, const ptxk__flash *f, const 
         ptxk__flash_merge_prior_and_sink(k, f, w, row, query, head, vec, x, &merged_lse);
     }
     at = ptxk__arg_ptr(k, w->args, offsetof(ptxk_flash_decode_args, out));
-    at = ptx_ptr_add(k, at, row, f->d * ptxk__kv_bytes((uint32_t)f->out_type));
-    at = ptx_ptr_add(k, at, vec, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+    at = ptx_ptr_add(k, at, row, f->d * ptxk__float_bytes((uint32_t)f->out_type));
+    at = ptx_ptr_add(k, at, vec, 4 * ptxk__float_bytes((uint32_t)f->out_type));
     ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
     if (!(f->flags & PTXK_FLASH_LSE)) return;
     p = ptx_setp(k, PTX_EQ, vec, ptx_u32(0));
@@ -6902,7 +6956,7 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
     ptxk__flash_locate_block(k, w);
     several = ptx_setp(k, PTX_GT, w->cluster.live, ptx_u32(1));
     ptx_bar_sync(k, ptx_imm(0));
-    if (w->cluster.possible) {
+    if (w->cluster.is_supported) {
         ptx_if(k, several);
         ptxk__flash_share_result(k, f, w);
         ptx_else(k);
@@ -6916,7 +6970,7 @@ static void ptxk__flash_combine_block(ptx_kernel *k, const ptxk__flash *f, ptxk_
         ptxk__flash_write_cluster(k, f, w, column, vec, merged, merged_sum);
     }
     ptx_end(k);
-    if (w->cluster.possible) {
+    if (w->cluster.is_supported) {
         ptx_end(k);
         ptxk__cluster_barrier(k, &w->cluster);
         ptx_if(k, several);
@@ -7040,7 +7094,7 @@ static void ptxk__flash_load_keys(ptx_kernel *k, const ptxk__flash *f, const ptx
             at = ptx_ptr_add(k, at, s->vec, f->vec_bytes);
             if (f->factor_row) {
                 vec = ptx_div(k, s->vec, ptx_u32(PTXK__CACHE_BLOCK / f->per_vec));
-                factor_at = ptxk__factors_at(k, w->factors[which], offset);
+                factor_at = ptxk__factor_address(k, w->factors[which], offset);
                 factor_at = ptx_ptr_add(k, factor_at, vec, 2);
                 p = cached;
                 if (ptxk__flash_vec_is_partial(f, 0)) p = ptx_and(k, p, s->has_vec[0]);
@@ -7080,7 +7134,7 @@ static void ptxk__flash_widen(ptx_kernel *k, const ptxk__flash *f, ptx_val words
 /* The weight 2^(x - most), times 2^-32 where V may be so large that its sum overflows f32. */
 static ptx_val ptxk__flash_weight(ptx_kernel *k, const ptxk__flash *f, ptx_val x, ptx_val most) {
     ptx_val difference = ptx_sub(k, x, most); /* subtract first: rounding loses 32 beside large scores */
-    if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__LOW));
+    if (f->type != PTX_F16) difference = ptx_add(k, difference, ptx_f32(-(double)PTXK__SOFTMAX_SHIFT));
     return ptx_ex2(k, difference);
 }
 
@@ -7114,7 +7168,7 @@ static void ptxk__flash_step(ptx_kernel *k, const ptxk__flash *f, const ptxk__fl
             if (f->cache == PTX_E4M3) x = ptx_op2(k, PTX_MUL, PTX_RN, x, s->scale);
             if (ptxk__scale_is_late(f->scale)) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32((double)f->scale));
             if (f->cap > 0) x = ptxk__flash_cap_score(k, f, x);
-            x = ptxk__softmax_finite(k, x);
+            x = ptxk__clamp_infinity(k, x);
             if (edge) {
                 key = ptx_add(k, position, ptx_s32(u * f->rows));
                 visible = ptxk__flash_is_visible(k, f, w, column, key);
@@ -7256,7 +7310,7 @@ static void ptxk__flash_emit_scalar(ptx_module *m, const char *site, const ptxk_
             s.has_vec[v] = ptx_setp(k, PTX_LT, s.vec, ptx_u32(f->row_vecs - v * f->lanes));
     if (f->cache == PTX_E4M3) {
         s.scale = ptxk__head_factor(k, w.args, ptxk__flash_factors_field(0), w.kv_head);
-        s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        s.scale = ptx_mul(k, s.scale, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
     }
     ptx_comment(k, "q");
     ptxk__flash_scalar_load_q(k, f, &w, &s);
@@ -7506,7 +7560,7 @@ static void ptxk__flash_copy_factors(ptx_kernel *k, const ptxk__flash *f, const 
         at = ptxk__flash_shuffle_u64(k, l->piece_offset, piece);
         x = ptx_cvt(k, PTX_U64, row);
         at = ptx_mad(k, x, w->row_bytes, at);
-        at = ptxk__factors_at(k, w->factors[which], at);
+        at = ptxk__factor_address(k, w->factors[which], at);
         for (e = 0; e < f->factor_row; e += size) {
             if (size == 2) x = ptx_ld_if(k, p, PTX_U16, ptx_at(at, (int64_t)e), ptx_imm(0));
             ptx_guard(k, q);
@@ -7561,7 +7615,7 @@ static void ptxk__flash_append(ptx_kernel *k, const ptxk__flash *f, const ptxk__
         if (f->factor_row) { /* by the lane of a quantisation block's first chunk */
             factor = ptx_cvt(k, PTX_F16, factor);
             piece = ptx_shr(k, w->lane, ptx_u32(1));
-            at = ptxk__factors_at(k, w->factors[which], from);
+            at = ptxk__factor_address(k, w->factors[which], from);
             at = ptx_ptr_add(k, at, piece, 2);
             to = ptx_ptr_add(k, block, piece, 2);
             piece = ptx_and(k, w->lane, ptx_u32(1));
@@ -7766,11 +7820,11 @@ static void ptxk__flash_mma_load_q(ptx_kernel *k, const ptxk__flash *f, const pt
         k_factor = ptx_f32(1), computes = {0};
     ptxk__tile_form(&t, PTXK__WARPS * rounds, f->d * 2, 2, 32);
     term_bytes = ptxk__tile_bytes(&t);
-    vecs = ptxk__ceil_div(t.wide * 8, 32 * per);
+    vecs = ptxk__ceil_div(t.padded_chunks * 8, 32 * per);
     count = vecs * per; /* elements of a lane */
     if (f->cache == PTX_E4M3) {
         k_factor = ptxk__head_factor(k, w->args, ptxk__flash_factors_field(0), w->kv_head);
-        k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        k_factor = ptx_mul(k, k_factor, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
     }
     for (n = 0; n < rounds; n++) { /* a warp takes a column, a lane 16 bytes of q and those 512 further on */
         column[n] = ptx_add(k, w->warp, ptx_u32(n * PTXK__WARPS));
@@ -7842,7 +7896,7 @@ static void ptxk__flash_mma_load_q(ptx_kernel *k, const ptxk__flash *f, const pt
         stores_factor[n] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
         for (h = 0; h < vecs; h++) {
             row = ptx_add(k, w->lane, ptx_u32(32 * h));
-            p = ptx_setp(k, PTX_LT, row, ptx_u32(t.wide * 8 / per));
+            p = ptx_setp(k, PTX_LT, row, ptx_u32(t.padded_chunks * 8 / per));
             p = ptx_and(k, p, computes);
             stores_chunk[n][h] = ptxk__cluster_owns_piece(k, &w->cluster, column[n], p);
             if (f->is_byte_cache) { /* elements 4 t ... 4 t + 3 of 16: words t of the two chunks */
@@ -8048,7 +8102,7 @@ static void ptxk__flash_exponents(ptx_kernel *k, const ptxk__flash *f, const ptx
                     if (f->terms > 1)
                         v[mt][n][e] = ptxk__flash_repair_infinite(k, f, score[mt][n][0][e], v[mt][n][e]);
                     if (!capped) v[mt][n][e] = ptx_mul(k, v[mt][n][e], s->factor[n][j]);
-                    v[mt][n][e] = ptxk__softmax_finite(k, v[mt][n][e]);
+                    v[mt][n][e] = ptxk__clamp_infinity(k, v[mt][n][e]);
                     most = ptx_max(k, v[mt][n][e], most);
                 }
             }
@@ -8360,7 +8414,7 @@ static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__fl
             ptx_guard(k, p);
             ptx_mbarrier_init(k, ptx_off(bar, (int64_t)(8 * n)), at);
         }
-        if (w.cluster.possible) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
+        if (w.cluster.is_supported) ptx_op0(k, PTX_FENCE_MBARRIER_INIT, 0);
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
         ptxk__flash_assign_lanes(k, f, &w, &l);
         ptxk__flash_locate_first_step(k, f, &w, &l);
@@ -8382,7 +8436,7 @@ static void ptxk__flash_emit_mma(ptx_module *m, const char *site, const ptxk__fl
     ptx_if(k, is_loader);
     {
         ptx_comment(k, "the other items, each as soon as its slot is empty");
-        if (w.cluster.possible) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
+        if (w.cluster.is_supported) ptx_op0(k, PTX_FENCE_PROXY_ASYNC_SHARED, 0); /* bulk copies overwrite q */
         ptxk__flash_assign_lanes(k, f, &w, &l);
         ptx_loop(k);
         ptxk__flash_load_step(k, f, &w, &s, &l, 1);
@@ -8464,7 +8518,7 @@ static ptx_code ptxk__scatter_form(const ptxk_kv_scatter_desc *d, ptxk__scatter 
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: kv_heads is %u, must be 1 to 65536", d->kv_heads);
     if (!d->head_dim || d->head_dim > 65536)
         return ptxk__refuse(why, PTX_E_DESC, "kv_scatter: head_dim is %u, must be 1 to 65536", d->head_dim);
-    f->source_bytes = ptxk__kv_bytes(d->source_type);
+    f->source_bytes = ptxk__float_bytes(d->source_type);
     f->cache_bytes = ptxk__cache_bytes(d->cache_type);
     if (!f->source_bytes) return ptxk__check_type("kv_scatter", "source_type", d->source_type, why);
     if (ptxk__check_cache_type("kv_scatter", "cache_type", d->cache_type, d->head_dim, why))
@@ -8546,8 +8600,8 @@ PTXK__CHECK(kv_scatter) {
                               f.page_size, args->pool_pages, 1);
     s[8].needed &= (uint32_t)both;
     if ((code = ptxk__check_spans(op, s, 9, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
+        || (code = ptxk__check_arg_range(op, "batch", args->batch, 1, UINT32_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "max_seq", args->max_seq, 1, UINT32_MAX, why)) != PTX_E_NONE)
         return code;
     last = args->tokens ? args->tokens - 1 : 0;
     if (last * args->position_step + args->position > 0xffffffffu)
@@ -8558,14 +8612,14 @@ PTXK__CHECK(kv_scatter) {
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: %u tokens * sequence_step %u passes 2^32",
                             args->tokens, args->sequence_step);
     if (f.page_size) {
-        code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
-        return code ? code : ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
+        code = ptxk__check_arg_range(op, "max_pages", args->max_pages, 1, UINT32_MAX, why);
+        return code ? code : ptxk__check_arg_range(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why);
     }
     if (both && args->k_caches == args->v_caches)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "kv_scatter: k_caches is v_caches, and both are written");
     return ptxk__check_cache(op, f.kv_heads, args->max_seq, args->head_stride, args->row_stride, f.d,
-                             ptxk__is_byte_cache(f.cache) ? ptxk__cache_whole(f.cache, f.d) : f.n, UINT64_MAX,
-                             why);
+                             ptxk__is_byte_cache(f.cache) ? ptxk__cache_stride_multiple(f.cache, f.d) : f.n,
+                             UINT64_MAX, why);
 }
 
 /* Returns the address of row (head, position) in the cache of a sequence. Sets `exists` to false where the
@@ -8589,7 +8643,7 @@ static ptx_val ptxk__scatter_row_address(ptx_kernel *k, const ptxk__scatter *f, 
         stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_kv_scatter_args, row_stride)));
         position = ptx_cvt(k, PTX_U64, position);
         row = ptx_mad(k, position, stride, row);
-        if (f->cache == PTXK_Q8_0) *factors = ptxk__factors_at(k, *factors, row);
+        if (f->cache == PTXK_Q8_0) *factors = ptxk__factor_address(k, *factors, row);
         return ptx_ptr_add(k, at, row, f->cache_bytes);
     }
     page = ptx_div(k, position, ptx_u32(f->page_size));
@@ -8803,7 +8857,7 @@ static void ptxk__prefill_form_panels(ptxk__prefill *f) {
     ptxk__tile_form(&f->q, 64, f->d * f->bytes, 8, 128);
     ptxk__tile_form(&f->kv, f->page_size && f->page_size < f->keys ? f->page_size : f->keys, f->d * f->bytes,
                     8, 128);
-    f->q.pitch = f->q.swap = f->kv.pitch = f->kv.swap = 8;
+    f->q.pitch = f->q.swizzle = f->kv.pitch = f->kv.swizzle = 8;
     f->q.panel = 64 * 8;
     f->kv.panel = f->keys * 8;
 }
@@ -8846,8 +8900,8 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
         return ptxk__refuse(why, PTX_E_DESC,
                             "flash_prefill: head_dim is %u, must be a multiple of 8 from 8 to 256",
                             d->head_dim);
-    f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__kv_bytes(d->type);
-    f->out_bytes = ptxk__kv_bytes(d->out_type);
+    f->bytes = d->type == PTX_E4M3 ? 1 : ptxk__float_bytes(d->type);
+    f->out_bytes = ptxk__float_bytes(d->out_type);
     if (!f->bytes) return ptxk__check_type("flash_prefill", "type", d->type, why);
     if (f->bytes == 1 && target && target != PTX_SM_A(90))
         return ptxk__refuse(why, PTX_E_DESC, "flash_prefill: type is e4m3, which needs the target sm_90a");
@@ -8915,7 +8969,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     if (f->bytes == 1 || (target == PTX_SM_A(90) && f->type != PTX_F32 && !f->converts))
         ptxk__prefill_form_panels(f);
     f->column_tiles = f->d / 8;
-    f->qk_steps = f->q.wide / 2;
+    f->qk_steps = f->q.padded_chunks / 2;
     f->q_in_registers = f->m * f->qk_steps <= 8 && !f->no_tensor_cores;
 
     scale = d->scale < 0 || d->scale > 0 ? (double)d->scale : 1 / ptxk__sqrt(f->d);
@@ -8931,7 +8985,7 @@ static ptx_code ptxk__prefill_form(const ptxk_flash_prefill_desc *d, ptx_target 
     for (f->infinite_score = 1.2676506002282294e30f /* 2^100 */;
          (double)f->infinite_score * score_factor > 1e38;)
         f->infinite_score /= 2;
-    f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__LOW;
+    f->lift = f->type == PTX_F16 ? 15.0f : f->bytes == 1 ? 8.0f : -PTXK__SOFTMAX_SHIFT;
     return PTX_E_NONE;
 }
 
@@ -9052,12 +9106,12 @@ static ptxk__span ptxk__span_heads(const char *name, uint64_t at, uint32_t row_b
 static ptx_code ptxk__check_ragged(const char *op, ptxk__span *s, ptxk_message *why) {
     ptx_code code;
     if (s->count[2] > 1 && s->stride[1] && s->stride[2] >= s->stride[1]) {
-        uint64_t room = s->stride[2] < s->row ? 1 : (s->stride[2] - s->row) / s->stride[1] + 1;
+        uint64_t room = s->stride[2] < s->row_bytes ? 1 : (s->stride[2] - s->row_bytes) / s->stride[1] + 1;
         if (s->count[1] > room) s->count[1] = room;
     }
     if (s->written && s->needed && s->count[1] && (code = ptxk__check_distinct(op, s, why)) != PTX_E_NONE)
         return code;
-    s->bytes = s->row;
+    s->bytes = s->row_bytes;
     if (s->count[1]) s->count[1] = 1;
     ptxk__span_repeat(s, 2, s->count[2], s->stride[2]);
     return PTX_E_NONE;
@@ -9074,7 +9128,7 @@ PTXK__CHECK(flash_prefill) {
     memcpy(stride, &args->q_batch_stride, sizeof stride);
     for (i = 0; i < 14; i++) {
         uint32_t whole = i < 3    ? 16 / f.bytes
-                         : i < 9  ? ptxk__cache_whole(f.cache, f.d)
+                         : i < 9  ? ptxk__cache_stride_multiple(f.cache, f.d)
                          : i < 12 ? 16 / f.out_bytes
                                   : 1;
         const char *which = i == 13 || i % 3 == 2 ? "head" : i % 3 ? "row" : "batch";
@@ -9093,14 +9147,14 @@ PTXK__CHECK(flash_prefill) {
                                 "flash_prefill: %s_%s_stride is %llu, must be below 2^40", names[i / 3],
                                 which, (unsigned long long)stride[i]);
     }
-    if ((code = ptxk__check_count(op, "q_len", args->q_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "kv_len", args->kv_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_arg_range(op, "q_len", args->q_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "kv_len", args->kv_len, 0, PTXK__PREFILL_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "batch", args->batch, 1, PTXK__LEN_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     if (f.page_size
-        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
-            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+        && ((code = ptxk__check_arg_range(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_arg_range(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
                    != PTX_E_NONE))
         return code;
     if (f.page_size && !args->cu_kv && args->kv_len > (uint64_t)args->max_pages * f.page_size)
@@ -9120,7 +9174,7 @@ PTXK__CHECK(flash_prefill) {
     s[3] = ptxk__span_heads("out", args->out, f.d * f.out_bytes, f.out_bytes, 16, q_batch, args->q_len,
                             f.heads, stride + 9);
     s[3] = ptxk__span_written(s[3], 1);
-    s[0].same = f.type == f.out_type;
+    s[0].alias_bits = f.type == f.out_type;
     lse[0] = stride[12], lse[1] = 1, lse[2] = stride[13];
     s[4] = ptxk__span_heads("lse", args->lse, 4, 4, 4, q_batch, args->q_len, f.heads, lse);
     s[4] = ptxk__span_written(s[4], 0);
@@ -9286,7 +9340,7 @@ static void ptxk__prefill_scores_scalar(ptx_kernel *k, const ptxk__prefill *f, p
             for (e = 0; e < 4; e++) sum[i][n][e] = ptx_var_new(k, ptx_f32(0));
     c = ptx_for(k, ptx_u32(0), ptx_u32(f->kv.chunks), ptx_u32(1));
     {
-        swizzle = ptx_and(k, c, ptx_u32(f->kv.swap - 1));
+        swizzle = ptx_and(k, c, ptx_u32(f->kv.swizzle - 1));
         first_chunk = ptx_sub(k, c, swizzle);
         swizzle = ptx_mul(k, swizzle, ptx_u32(16));
         for (i = 0; i < 3; i++) {
@@ -9325,7 +9379,7 @@ static void ptxk__prefill_add_values_scalar(ptx_kernel *k, const ptxk__prefill *
     uint32_t i, h, n, e, j, per = f->type == PTX_F32 ? 2 : 1;
     lane = ptx_and(k, lane, ptx_u32(28));
     for (j = 0; j < f->keys; j++) {
-        uint32_t swizzle = j % 8 / (8 / f->kv.swap) % f->kv.swap;
+        uint32_t swizzle = j % 8 / (8 / f->kv.swizzle) % f->kv.swizzle;
         from = ptx_or(k, lane, ptx_u32(j % 8 / 2));
         for (i = 0; i < f->m; i++) {
             for (h = 0; h < 2; h++) {
@@ -9722,7 +9776,7 @@ static ptx_val ptxk__prefill_head_factor(ptx_kernel *k, const ptxk__prefill *f, 
                                v ? offsetof(ptxk_flash_prefill_args, v_factors)
                                  : offsetof(ptxk_flash_prefill_args, k_factors),
                                head);
-    return ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+    return ptx_mul(k, factor, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
 }
 
 /* Copies q8_0's factors of a tile: thread r those of row r, zeros past the first `rows_left` (s32) rows.
@@ -9743,7 +9797,7 @@ static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, co
     from = ptxk__arg_ptr(k, s->args,
                          v ? offsetof(ptxk_flash_prefill_args, v_factors)
                            : offsetof(ptxk_flash_prefill_args, k_factors));
-    from = ptxk__factors_at(k, from, row);
+    from = ptxk__factor_address(k, from, row);
     to = ptx_ptr_add(k, s->shared, tid, f->factor_row);
     to = ptx_ptr_add(k, to, ptx_u32(ptxk__prefill_staged_offset(f) + ptxk__tile_bytes(&f->staged)), 1);
     for (e = 0; e < f->factor_row; e += async ? size : 2) {
@@ -9768,18 +9822,18 @@ static void ptxk__prefill_copy_factors(ptx_kernel *k, const ptxk__prefill *f, co
 static void ptxk__prefill_convert(ptx_kernel *k, const ptxk__prefill *f, const ptxk__prefill_state *s) {
     const ptxk__tile *t = &f->staged;
     const ptxk__tile_copier *c = &s->copier;
-    uint32_t phases = ptxk__tile_phases(t), chunks = f->bytes, i, e;
+    uint32_t period = ptxk__tile_swizzle_period(t), chunks = f->bytes, i, e;
     ptx_val from, to, row, chunk, p, factor = {0}, words[4], x[16], out[4], half[2];
     p = ptx_setp(k, PTX_LT, c->chunk, ptx_u32(t->chunks));
-    if (t->pass * t->wide < t->threads) p = ptx_and(k, p, c->busy);
+    if (t->pass_rows * t->padded_chunks < t->threads) p = ptx_and(k, p, c->copies);
     ptx_if(k, p);
-    for (i = 0; i < t->rows / t->pass; i++) {
-        from = ptx_ptr_add(k, s->shared, c->to[i % phases], 1);
+    for (i = 0; i < t->rows / t->pass_rows; i++) {
+        from = ptx_ptr_add(k, s->shared, c->tile_offset[i % period], 1);
         ptxk_load16(k, NULL,
                     ptx_at(from, (int64_t)(ptxk__prefill_staged_offset(f)
-                                           + i / phases * phases * t->pass * t->pitch * 16)),
+                                           + i / period * period * t->pass_rows * t->pitch * 16)),
                     words);
-        row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass)) : c->row;
+        row = i ? ptx_add(k, c->row, ptx_u32(i * t->pass_rows)) : c->row;
         if (f->factor_row) {
             chunk = ptx_shr(k, c->chunk, ptx_u32(1));
             chunk = ptx_mad(k, row, ptx_u32(f->factor_row / 2), chunk);
@@ -10002,17 +10056,18 @@ static void ptxk__prefill_store_rows(ptx_kernel *k, const ptxk__prefill *f, ptxk
             }
         }
         ptx_bar_warp_sync(k, ptx_u32(0xffffffffu));
-        for (i = 0; i < t.rows / t.pass; i++) {
-            ptx_val at = ptx_ptr_add(k, stage, c.to[i % ptxk__tile_phases(&t)], 1), address = from;
-            uint32_t phase_start = i - i % ptxk__tile_phases(&t);
-            p = ptx_setp(k, PTX_GT, rows_left, ptx_s32((int64_t)(i * t.pass)));
-            if (t.pass * t.wide < t.threads) p = ptx_and(k, p, c.busy);
-            if (columns * per < t.wide) {
+        for (i = 0; i < t.rows / t.pass_rows; i++) {
+            ptx_val at = ptx_ptr_add(k, stage, c.tile_offset[i % ptxk__tile_swizzle_period(&t)], 1),
+                    address = from;
+            uint32_t period_start = i - i % ptxk__tile_swizzle_period(&t);
+            p = ptx_setp(k, PTX_GT, rows_left, ptx_s32((int64_t)(i * t.pass_rows)));
+            if (t.pass_rows * t.padded_chunks < t.threads) p = ptx_and(k, p, c.copies);
+            if (columns * per < t.padded_chunks) {
                 chunk = ptx_setp(k, PTX_LT, c.chunk, ptx_u32(columns * per));
                 p = ptx_and(k, p, chunk);
             }
-            if (i) address = ptxk__advance_rows(k, from, stride, i * t.pass, f->out_bytes);
-            ptxk_load16(k, &p, ptx_at(at, (int64_t)(phase_start * t.pass * t.pitch * 16)), x);
+            if (i) address = ptxk__advance_rows(k, from, stride, i * t.pass_rows, f->out_bytes);
+            ptxk_load16(k, &p, ptx_at(at, (int64_t)(period_start * t.pass_rows * t.pitch * 16)), x);
             ptx_guard(k, p);
             ptx_st_vec(k, PTX_B32, 4, ptx_at(address, (int64_t)(first * per * 16)), x);
         }
@@ -11195,7 +11250,7 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the description is NULL", op);
     types[0] = d->q_type, types[1] = d->out_type;
-    if ((code = ptxk__check_n(op, "heads", d->heads, 65536, why)) != PTX_E_NONE) return code;
+    if ((code = ptxk__check_size(op, "heads", d->heads, 65536, why)) != PTX_E_NONE) return code;
     if (d->latent != 128 && d->latent != 256 && d->latent != 512)
         return ptxk__refuse(why, PTX_E_DESC, "%s: latent is %u, must be 128, 256 or 512", op, d->latent);
     if (!d->rope || d->rope % 16 || d->rope > 64)
@@ -11207,7 +11262,7 @@ static ptx_code ptxk__mla_form(const ptxk_flash_mla_desc *d, ptx_target target, 
     if (d->kv_type == PTXK_Q8_0 && d->rope % PTXK__CACHE_BLOCK)
         return ptxk__refuse(why, PTX_E_DESC, "%s: rope is %u, must be 32 or 64 in PTXK_Q8_0", op, d->rope);
     for (i = 0; i < 2; i++)
-        if (!ptxk__kv_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
+        if (!ptxk__float_bytes(types[i])) return ptxk__check_type(op, names[i], types[i], why);
     if (d->tile != 16 && d->tile != 32 && d->tile != 64)
         return ptxk__refuse(why, PTX_E_DESC, "%s: tile is %u, must be 16, 32 or 64", op, d->tile);
     if (d->page_size && (d->page_size < 16 || d->page_size > 65536 || d->page_size & (d->page_size - 1)))
@@ -11271,10 +11326,10 @@ PTXK__PLAN(flash_mla) {
     uint32_t longest, chunks, min_keys;
     ptx_code code = ptxk__mla_form(desc, shape->target, &f, why);
     if (code) return code;
-    if ((code = ptxk__check_most(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "max_len", shape->max_len, shape->max_seq, why)) != PTX_E_NONE
-        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 1u << 24, why)) != PTX_E_NONE)
+    if ((code = ptxk__check_shape_max(op, "batch", shape->batch, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "max_seq", shape->max_seq, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "max_len", shape->max_len, shape->max_seq, why)) != PTX_E_NONE
+        || (code = ptxk__check_size(op, "sm_count", shape->sm_count, 1u << 24, why)) != PTX_E_NONE)
         return code;
     pairs = (uint64_t)f.heads * shape->queries;
     if (pairs > PTXK__MLA_LEN)
@@ -11294,19 +11349,19 @@ PTXK__PLAN(flash_mla) {
     if (chunks > max_chunks) chunks = (uint32_t)max_chunks;
     if (chunks > 65535) chunks = 65535;
     if (chunks < 1) chunks = 1;
-    ptxk__plan_one(
+    ptxk__plan_launch(
         plan, (uint32_t)tiles, shape->batch, f.threads,
         shape->batch
             * ((uint64_t)longest * ((f.latent + f.rope) * f.bytes + f.factor_bytes[0] + f.factor_bytes[1])
                + pairs
-                     * ((f.latent + f.rope) * (uint64_t)ptxk__kv_bytes((uint32_t)f.q_type)
-                        + f.latent * (uint64_t)ptxk__kv_bytes((uint32_t)f.out_type)
+                     * ((f.latent + f.rope) * (uint64_t)ptxk__float_bytes((uint32_t)f.q_type)
+                        + f.latent * (uint64_t)ptxk__float_bytes((uint32_t)f.out_type)
                         + (f.flags & PTXK_MLA_LSE ? 4 : 0))));
     plan->launch[0].grid[2] = chunks;
     plan->launch[0].shared_bytes = f.shared_bytes;
     if (chunks == 1) return PTX_E_NONE;
     plan->workspace_bytes =
-        PTXK__MLA_HEADER + ptxk__up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
+        PTXK__MLA_HEADER + ptxk__round_up_256(shape->batch * chunks * pairs * (f.latent + 1) * 4);
     plan->launch[1] = plan->launch[0];
     plan->launch[1].entry = 1;
     plan->launch[1].grid[0] = (uint32_t)pairs;
@@ -11326,17 +11381,17 @@ PTXK__CHECK(flash_mla) {
     uint32_t i, d, bytes, whole;
     ptx_code code = ptxk__mla_form(desc, 0, &f, why);
     if (code) return code;
-    if ((code = ptxk__check_count(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
+    if ((code = ptxk__check_arg_range(op, "batch", args->batch, 1, 65535, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "queries", args->queries, 0, PTXK__MLA_LEN / f.heads, why))
                != PTX_E_NONE
-        || (code = ptxk__check_count(op, "max_seq", args->max_seq, 1, PTXK__MLA_LEN, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "max_seq", args->max_seq, 1, PTXK__MLA_LEN, why)) != PTX_E_NONE
         || (args->lengths
             && (code = ptxk__check_zero(op, "length, with lengths,", args->length, why)) != PTX_E_NONE))
         return code;
     memcpy(stride, &args->q_row_stride, sizeof stride);
     for (i = 0; i < 3; i++) {
         d = i == 1 ? f.rope : f.latent;
-        bytes = ptxk__kv_bytes((uint32_t)(i == 2 ? f.out_type : f.q_type));
+        bytes = ptxk__float_bytes((uint32_t)(i == 2 ? f.out_type : f.q_type));
         if (!stride[2 * i] && !stride[2 * i + 1])
             stride[2 * i] = (uint64_t)f.heads * d, stride[2 * i + 1] = d;
         if (stride[2 * i] % (16 / bytes) || stride[2 * i + 1] % (16 / bytes) || stride[2 * i] > 0xffffffffu
@@ -11358,7 +11413,7 @@ PTXK__CHECK(flash_mla) {
         d = i ? f.rope : f.latent;
         cache = i ? args->r_stride : args->c_stride;
         if (!cache) cache = d;
-        whole = ptxk__cache_whole(f.cache, d);
+        whole = ptxk__cache_stride_multiple(f.cache, d);
         if (cache % whole || cache < d || cache > 0x3fffffffu)
             return ptxk__refuse(why, PTX_E_ARGUMENT,
                                 "%s: %c_stride is %llu, must be a multiple of %u, %u to 2^30", op,
@@ -11384,8 +11439,8 @@ PTXK__CHECK(flash_mla) {
     s[8] = ptxk__span_of("workspace", args->workspace, 256, 256, args->workspace != 0);
     s[8] = ptxk__span_written(s[8], 0);
     if (f.page_size
-        && ((code = ptxk__check_count(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
-            || (code = ptxk__check_count(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
+        && ((code = ptxk__check_arg_range(op, "max_pages", args->max_pages, 1, UINT32_MAX, why)) != PTX_E_NONE
+            || (code = ptxk__check_arg_range(op, "pool_pages", args->pool_pages, 1, UINT32_MAX, why))
                    != PTX_E_NONE))
         return code;
     return ptxk__check_spans(op, s, 11, why);
@@ -11434,7 +11489,7 @@ static ptx_val ptxk__mla_row_address(ptx_kernel *k, const ptxk__mla *f, const pt
 
 /* Loads the tile's rows of q to shared memory, rounded to the type of the caches. */
 static void ptxk__mla_load_q(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_state *s) {
-    uint32_t bytes = ptxk__kv_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
+    uint32_t bytes = ptxk__float_bytes((uint32_t)f->q_type), pass = f->threads / 8, r, j, e, per = 16 / bytes;
     ptx_val row, number, from[2], to, p, in_tile, x[8], words[4], c, at;
     for (r = 0; r < f->tile; r += pass) {
         row = ptx_add(k, s->row, ptx_u32(r));
@@ -11600,7 +11655,7 @@ static void ptxk__mla_copy_keys(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_sta
             } else {
                 from[j] = ptx_mul_wide(k, key, s->stride[j]);
             }
-            if (f->factor_bytes[0]) factor[j] = ptxk__factors_at(k, s->factors[j], from[j]);
+            if (f->factor_bytes[0]) factor[j] = ptxk__factor_address(k, s->factors[j], from[j]);
             from[j] = ptx_ptr_add(k, s->base[j], from[j], 1);
             from[j] = ptx_ptr_add(k, from[j], s->chunk, 16);
         }
@@ -11723,7 +11778,7 @@ static ptx_val ptxk__mla_begin(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_stat
         if (f->factor_bytes[0]) s->factors[i] = ptxk__mla_cache_address(k, f, s, field);
         if (f->cache != PTX_E4M3) continue;
         x = ptxk__head_factor(k, s->args, field, ptx_u32(0));
-        s->factors[i] = ptx_mul(k, x, ptx_f32((double)f->scale * ptxk__byte_lift(k, f->cache)));
+        s->factors[i] = ptx_mul(k, x, ptx_f32((double)f->scale * ptxk__byte_value_scale(k, f->cache)));
     }
     if (f->page_size) {
         x = ptxk__arg_u32(k, s->args, offsetof(ptxk_flash_mla_args, max_pages));
@@ -11907,10 +11962,10 @@ static void ptxk__mla_store_rows(ptx_kernel *k, const ptxk__mla *f, ptxk__mla_st
                                  ptx_val poison, int partial) {
     ptx_val number, p, writes_lse, at, x[2], inverse, lse, first_row, values, lses, t, factor = {0};
     ptx_type type = partial ? PTX_F32 : f->out_type;
-    uint32_t i, h, c, e, bytes = ptxk__kv_bytes((uint32_t)type);
+    uint32_t i, h, c, e, bytes = ptxk__float_bytes((uint32_t)type);
     if (f->cache == PTX_E4M3) {
         factor = ptxk__head_factor(k, s->args, offsetof(ptxk_flash_mla_args, c_factors), ptx_u32(0));
-        factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_lift(k, f->cache)));
+        factor = ptx_mul(k, factor, ptx_f32(ptxk__byte_value_scale(k, f->cache)));
     }
     writes_lse = ptx_and(k, s->lane, ptx_u32(3));
     t = ptx_mul(k, writes_lse, ptx_u32(2));
@@ -12033,8 +12088,8 @@ static void ptxk__mla_emit_combine(ptx_module *m, const char *site, const ptxk__
     }
     at = ptxk__mla_row_address(k, f, &s, offsetof(ptxk_flash_mla_args, out),
                                offsetof(ptxk_flash_mla_args, out_row_stride), f->latent,
-                               ptxk__kv_bytes((uint32_t)f->out_type), number);
-    at = ptx_ptr_add(k, at, tid, 4 * ptxk__kv_bytes((uint32_t)f->out_type));
+                               ptxk__float_bytes((uint32_t)f->out_type), number);
+    at = ptx_ptr_add(k, at, tid, 4 * ptxk__float_bytes((uint32_t)f->out_type));
     ptxk_store_f32(k, f->out_type, 4, ptx_at(at, 0), x);
     if (f->flags & PTXK_MLA_LSE) {
         w = ptx_lg2(k, total);
@@ -12225,15 +12280,15 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
         const ptxk__block *b = ptxk__block_of(format[i]);
         if (!b) return ptxk__refuse_format("gemv", names[i], format[i], why);
         f->rows[i].block = b;
-        if ((b->kind == PTXK__NUMBERS) != (f->rows[0].block->kind == PTXK__NUMBERS))
+        if ((b->kind == PTXK__FORMAT_PLAIN) != (f->rows[0].block->kind == PTXK__FORMAT_PLAIN))
             return ptxk__refuse(why, PTX_E_DESC,
                                 "gemv: %s is %s and format is %s: both must be quantised, or both plain",
                                 names[i], ptxk_format_name(format[i]), ptxk_format_name(format[0]));
-        if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
+        if (ptxk__block_k_multiple(b) > f->k_step) f->k_step = ptxk__block_k_multiple(b);
     }
-    f->planes = f->rows[0].block->kind == PTXK__NUMBERS ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
-    f->record_bytes = ptxk__x_record(f->planes);
-    f->record_values = ptxk__x_values(f->planes);
+    f->planes = f->rows[0].block->kind == PTXK__FORMAT_PLAIN ? 0 : d->precision == PTXK_GEMV_EXACT ? 2 : 1;
+    f->record_bytes = ptxk__x_record_bytes(f->planes);
+    f->record_values = ptxk__x_record_values(f->planes);
     f->results_bytes =
         4 * PTXK__GEMV_WARPS * (f->columns == 1 ? 4 : 2) * f->columns * (d->flags & PTXK_GEMV_SWIGLU ? 2 : 1);
     max_ring = (ptxk__gemv_shared_bytes(f) - 2 * f->record_bytes * f->columns) / PTXK__GEMV_WARPS / 16 * 16;
@@ -12250,8 +12305,8 @@ static ptx_code ptxk__gemv_form(const ptxk_gemv_desc *d, ptxk__gemv *f, ptxk_mes
             (void)ptxk__rows_form(&f->rows[i], f->rows[i].block, f->columns, f->planes, min_rows, max_ring);
         if (f->rows[i].unit / f->record_values > f->step_records)
             f->step_records = f->rows[i].unit / f->record_values;
-        if (f->rows[i].ring * PTXK__GEMV_WARPS > f->ring_bytes)
-            f->ring_bytes = f->rows[i].ring * PTXK__GEMV_WARPS;
+        if (f->rows[i].ring_bytes * PTXK__GEMV_WARPS > f->ring_bytes)
+            f->ring_bytes = f->rows[i].ring_bytes * PTXK__GEMV_WARPS;
     }
     return PTX_E_NONE;
 }
@@ -12268,9 +12323,9 @@ static uint32_t ptxk__gemv_records(const ptxk__gemv *f, uint32_t k) {
 /* The workspace: sums of squares at PTXK__GEMV_HEADER, then records of x, then partial results, whose offset
    this returns. ptxk__gemv_x_address and ptxk__gemv_parts_address compute the same in the kernels. */
 static uint64_t ptxk__gemv_parts_offset(const ptxk__gemv *f, uint32_t k) {
-    uint64_t sums = ptxk__up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_BLOCK_VALUES) * 4);
+    uint64_t sums = ptxk__round_up_256((uint64_t)f->columns * ptxk__ceil_div(k, PTXK__GEMV_BLOCK_VALUES) * 4);
     return PTXK__GEMV_HEADER + sums
-           + ptxk__up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record_bytes);
+           + ptxk__round_up_256((uint64_t)f->columns * ptxk__gemv_records(f, k) * f->record_bytes);
 }
 
 static uint32_t ptxk__gemv_matrix_rows(const ptxk__gemv *f, const ptxk_gemv_shape *shape, uint32_t i) {
@@ -12444,7 +12499,7 @@ PTXK__CHECK(gemv) {
         ptxk__span_of("gamma", args->gamma, (uint64_t)args->k * 4, 16, (f.flags & PTXK_GEMV_GAMMA) != 0);
     s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->n * f.columns * bytes, 16,
                              (f.flags & PTXK_GEMV_RESIDUAL) != 0);
-    s[count++].same = 1;
+    s[count++].alias_bits = 1;
     s[count] = ptxk__span_of("workspace", args->workspace, ptxk__gemv_parts_offset(&f, args->k), 256, 1);
     s[count] = ptxk__span_written(s[count], 0);
     return ptxk__check_spans(op, s, count + 1, why);
@@ -13032,9 +13087,9 @@ static const ptxk__gemm_format ptxk__gemm_powers[] = {
 
 /* 8-bit weights, which only gemm takes. */
 static const ptxk__block ptxk__gemm_bytes[] = {
-    {"e4m3", PTX_E4M3, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
-    {"e5m2", PTX_E5M2, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
-    {"s8", PTX_S8, 1, 1, 1, PTXK__NUMBERS, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL}};
+    {"e4m3", PTX_E4M3, 1, 1, 1, PTXK__FORMAT_PLAIN, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
+    {"e5m2", PTX_E5M2, 1, 1, 1, PTXK__FORMAT_PLAIN, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL},
+    {"s8", PTX_S8, 1, 1, 1, PTXK__FORMAT_PLAIN, 0, 1, 256, 1, 0, 0, 2, 1, 1, 0, 0, NULL, NULL, NULL}};
 
 static const ptxk__block *ptxk__gemm_find_block(uint32_t format) {
     uint32_t i;
@@ -13043,7 +13098,7 @@ static const ptxk__block *ptxk__gemm_find_block(uint32_t format) {
     return ptxk__block_of(format);
 }
 
-static int ptxk__gemm_is_byte(const ptxk__block *b) { return b->kind == PTXK__NUMBERS && b->bytes == 1; }
+static int ptxk__gemm_is_byte(const ptxk__block *b) { return b->kind == PTXK__FORMAT_PLAIN && b->bytes == 1; }
 
 /* The number of factors of a matrix of n rows and k columns. */
 static uint64_t ptxk__gemm_factors_of(uint32_t factors, uint32_t n, uint32_t k) {
@@ -13072,7 +13127,7 @@ static const ptxk__gemm_format *ptxk__gemm_format_of(const ptxk__block *b, ptx_t
         return g;
     }
     while (g->kind != (r->halves ? PTXK__GEMM_FOLDED : PTXK__GEMM_BLOCKS) || (g->sums != 0) != r->has_minimum
-           || g->order != PTXK__GEMM_BLOCK + r->quads)
+           || g->order != PTXK__GEMM_BLOCK + r->quad_order)
         g++;
     return g;
 }
@@ -13194,7 +13249,8 @@ static void ptxk__gemm_sizes(ptxk__gemm *f, uint32_t warps, uint32_t part_limit)
     }
     for (i = 0; i < f->tilings; i++) {
         ptxk__gemm_tiling *c = &f->tiling[i];
-        uint32_t units = c->block->aligned || c->block->kind == PTXK__NUMBERS ? 1 : PTXK__GEMM_STEP_UNITS;
+        uint32_t units =
+            c->block->aligned || c->block->kind == PTXK__FORMAT_PLAIN ? 1 : PTXK__GEMM_STEP_UNITS;
         c->chunks = PTXK__GEMM_STEP_UNITS * c->unit_bytes / 16;
         if (units > 1) c->chunks = (PTXK__GEMM_STEP_UNITS * c->unit_bytes + 30 + 15) / 16;
         c->pitch = ((units > 1 ? c->chunks : c->unit_bytes / 16) | 1) * 16;
@@ -13277,7 +13333,7 @@ static int ptxk__wgmma_sizes(ptxk__gemm *f, uint32_t columns, int split) {
    values becomes one f16 number; those of IQ4_XS do not fit into one, which EXACT requires. */
 static int ptxk__wgmma_is_supported(const ptxk__block *b, uint32_t precision, uint32_t columns) {
     if (b->reader) return columns <= 128 && (b->id != PTXK_IQ4_XS || precision == PTXK_GEMM_FAST);
-    return b->kind != PTXK__NUMBERS && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
+    return b->kind != PTXK__FORMAT_PLAIN && columns <= (precision == PTXK_GEMM_FAST ? 256u : 128u);
 }
 
 /* ptxk__gemm_form_as: the form with `wide` columns, or, where that is 0, the one for few columns. */
@@ -13340,7 +13396,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         bytes |= (uint32_t)ptxk__gemm_is_byte(b);
         f->mixed = f->pair > 1 && format[i] != format[0];
         if (f->mixed && wide) return PTX_E_DESC;
-        if (ptxk__block_step(b) > f->k_step) f->k_step = ptxk__block_step(b);
+        if (ptxk__block_k_multiple(b) > f->k_step) f->k_step = ptxk__block_k_multiple(b);
         for (j = 0; j < f->tilings && f->tiling[j].block != b;) j++;
         f->tiling_index[i] = j;
         if (j < f->tilings) continue;
@@ -13354,7 +13410,7 @@ static ptx_code ptxk__gemm_form_as(const ptxk_gemm_desc *d, ptx_target target, u
         c->format = g;
         c->unit_bytes = ptxk__gemm_row_bytes(b, g->unit);
         c->tails = b->values < 256 || !b->aligned;
-        c->variants = b->aligned || b->kind == PTXK__NUMBERS ? 2 : b->bytes % 4 ? 3 : 1;
+        c->variants = b->aligned || b->kind == PTXK__FORMAT_PLAIN ? 2 : b->bytes % 4 ? 3 : 1;
         memset(&x, 0, sizeof x);
         x.order = g->order;
         x.unit = g->unit;
@@ -13460,10 +13516,11 @@ static uint64_t ptxk__gemm_row_tiles(const ptxk__gemm *f, const uint32_t n[PTXK_
 /* Returns the offset of the partial sums in the workspace. Before them lie a counter for each tile, a factor
    for each row of x, and the forms of x. ptxk__gemm_layout_of computes the same in kernels. */
 static uint64_t ptxk__gemm_parts_at(const ptxk__gemm *f, uint64_t tiles, uint64_t column_tiles, uint32_t k) {
-    uint64_t at = ptxk__up_256(tiles * column_tiles * 4) + ptxk__up_256(column_tiles * f->columns * 4);
+    uint64_t at =
+        ptxk__round_up_256(tiles * column_tiles * 4) + ptxk__round_up_256(column_tiles * f->columns * 4);
     uint32_t i;
     for (i = 0; i < f->forms; i++)
-        at += ptxk__up_256(column_tiles * ptxk__ceil_div(k, f->x[i].unit) * f->x[i].bytes);
+        at += ptxk__round_up_256(column_tiles * ptxk__ceil_div(k, f->x[i].unit) * f->x[i].bytes);
     return at;
 }
 
@@ -13533,15 +13590,15 @@ PTXK__PLAN(gemm) {
                             (unsigned)shape->target);
     if ((code = ptxk__gemm_form(desc, shape->target, &f, why)) != PTX_E_NONE
         || (code = ptxk__gemm_check_k(&f, shape->k, PTX_E_DESC, why)) != PTX_E_NONE
-        || (code = ptxk__check_most("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max("gemm", "m", shape->m, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_size("gemm", "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE
         || (f.flags & PTXK_GEMM_GROUPED
-            && (code = ptxk__check_n("gemm", "groups", shape->groups, 65536, why)) != PTX_E_NONE))
+            && (code = ptxk__check_size("gemm", "groups", shape->groups, 65536, why)) != PTX_E_NONE))
         return code;
     for (i = 0; i < f.matrices; i++) {
         n[i] = !i || f.pair > 1 ? shape->n : i == 1 ? shape->second_n : shape->third_n;
         if (!(i == 0 && f.matrices == 1 && !n[i])
-            && (code = ptxk__check_n("gemm", names[i], n[i], PTXK__GEMM_N_MAX, why)) != PTX_E_NONE)
+            && (code = ptxk__check_size("gemm", names[i], n[i], PTXK__GEMM_N_MAX, why)) != PTX_E_NONE)
             return code;
         rows += n[i];
         if (i < f.outputs) results += (uint64_t)n[i] * shape->m;
@@ -13574,11 +13631,11 @@ PTXK__PLAN(gemm) {
     l->shared_bytes = f.shared_bytes;
     plan->workspace_bytes = ptxk__gemm_parts_at(&f, tiles, column_tiles, shape->k);
     if (tiles * column_tiles % l->grid[0] || f.flags & PTXK_GEMM_GROUPED) { /* parts of two tiles a block */
-        plan->zero_bytes = ptxk__up_256(tiles * column_tiles * 4);
+        plan->zero_bytes = ptxk__round_up_256(tiles * column_tiles * 4);
         plan->workspace_bytes += 2ull * l->grid[0] * f.rows * f.pair * f.columns * 4;
     }
-    plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__kv_bytes(f.x_type)
-                      + results * ptxk__kv_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
+    plan->min_bytes = (uint64_t)shape->m * shape->k * ptxk__float_bytes(f.x_type)
+                      + results * ptxk__float_bytes(f.output) * (f.flags & PTXK_GEMM_RESIDUAL ? 2 : 1);
     for (i = 0; i < f.matrices; i++) {
         const ptxk__block *b = f.tiling[f.tiling_index[i]].block;
         plan->min_bytes += (uint64_t)ptxk__gemm_row_bytes(b, shape->k) * n[i] * groups;
@@ -13604,15 +13661,15 @@ PTXK__CHECK(gemm) {
     uint32_t i, count = 0, bytes, n[PTXK__GEMM_MATRICES], groups = 1;
     ptx_code code = ptxk__gemm_form(desc, PTX_SM(80), &f, why);
     if (code || (code = ptxk__gemm_check_k(&f, args->k, PTX_E_ARGUMENT, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "m", args->m, 0, PTXK__GEMM_M_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_eps(op, args->eps, why)) != PTX_E_NONE
         || (code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     if (f.flags & PTXK_GEMM_GROUPED) {
         groups = args->groups;
-        if ((code = ptxk__check_count(op, "groups", groups, 1, 65536, why)) != PTX_E_NONE) return code;
+        if ((code = ptxk__check_arg_range(op, "groups", groups, 1, 65536, why)) != PTX_E_NONE) return code;
     }
-    bytes = ptxk__kv_bytes(f.output);
+    bytes = ptxk__float_bytes(f.output);
     stride = args->x_stride ? args->x_stride : args->k;
     if (stride < args->k || stride % 8 || stride > 0xffffffffu)
         return ptxk__refuse(why, PTX_E_ARGUMENT,
@@ -13621,7 +13678,7 @@ PTXK__CHECK(gemm) {
                             (unsigned long long)stride, args->k);
     for (i = 0; i < f.matrices; i++) {
         const ptxk_gemm_matrix *m = &args->matrix[i];
-        if ((code = ptxk__check_count(op, "matrix[].n", m->n, 0, PTXK__GEMM_N_MAX, why)) != PTX_E_NONE
+        if ((code = ptxk__check_arg_range(op, "matrix[].n", m->n, 0, PTXK__GEMM_N_MAX, why)) != PTX_E_NONE
             || (code = ptxk__check_zero(op, "matrix[].reserved", m->reserved, why)) != PTX_E_NONE)
             return code;
         n[i] = m->n;
@@ -13655,10 +13712,9 @@ PTXK__CHECK(gemm) {
         s[count] = ptxk__span_written(s[count], i == 0);
         count++;
     }
-    s[count] = ptxk__span_of("x", args->x, (uint64_t)args->k * ptxk__kv_bytes(f.x_type), 16, 1);
-    ptxk__span_repeat(&s[count++], 0,
-                      f.flags & PTXK_GEMM_GROUPED && args->x_count ? args->x_count : args->m,
-                      (args->x_stride ? args->x_stride : args->k) * ptxk__kv_bytes(f.x_type));
+    s[count] = ptxk__span_of("x", args->x, (uint64_t)args->k * ptxk__float_bytes(f.x_type), 16, 1);
+    ptxk__span_repeat(&s[count++], 0, f.flags & PTXK_GEMM_GROUPED && args->x_count ? args->x_count : args->m,
+                      (args->x_stride ? args->x_stride : args->k) * ptxk__float_bytes(f.x_type));
     s[count++] = ptxk__span_of("offsets", args->offsets, ((uint64_t)groups + 1) * 4, 4,
                                (f.flags & PTXK_GEMM_GROUPED) != 0);
     s[count++] = ptxk__span_of("x_rows", args->x_rows, (uint64_t)args->m * 4, 4,
@@ -13673,7 +13729,7 @@ PTXK__CHECK(gemm) {
     s[count] = ptxk__span_of("residual", args->residual, (uint64_t)args->matrix[0].n * bytes, 16,
                              (f.flags & PTXK_GEMM_RESIDUAL) != 0);
     ptxk__span_repeat(&s[count], 0, args->m, stride * bytes);
-    s[count++].same = 1;
+    s[count++].alias_bits = 1;
     for (i = 0; i < sizeof targets / sizeof *targets; i++) { /* args does not tell the target */
         uint64_t least;
         if (ptxk__gemm_form(desc, targets[i], &f, NULL) != PTX_E_NONE) continue;
@@ -13849,7 +13905,7 @@ static void ptxk__gemm_load_quad(ptx_kernel *k, const ptxk__gemm *f, ptx_val arg
                                  ptx_val n, ptx_val plain[4], ptx_val x[4]) {
     ptx_val inside = ptx_setp(k, PTX_LT, i, n), at, gamma[4];
     uint32_t e;
-    at = ptx_ptr_add(k, row, i, ptxk__kv_bytes(f->x_type));
+    at = ptx_ptr_add(k, row, i, ptxk__float_bytes(f->x_type));
     ptxk__load_f32_if(k, &inside, f->x_type, 4, ptx_with(ptx_at(at, 0), PTX_NC), plain);
     for (e = 0; e < 4; e++) x[e] = plain[e];
     if (!(f->flags & PTXK_GEMM_GAMMA)) return;
@@ -14151,7 +14207,7 @@ static void ptxk__gemm_prepare(ptx_module *m, const char *site, const ptxk__gemm
     if (f->flags & PTXK_GEMM_GROUPED) row = ptxk__gemm_source_row(k, f, args, column, &p);
     i = ptxk__gemm_stride(k, args, offsetof(ptxk_gemm_args, x_stride), n);
     i = ptx_mul_wide(k, i, row);
-    from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(f->x_type));
+    from = ptx_ptr_add(k, from, i, ptxk__float_bytes(f->x_type));
     if (!(f->flags & PTXK_GEMM_GROUPED)) {
         i = ptxk__arg_u32(k, args, offsetof(ptxk_gemm_args, m));
         p = ptx_setp(k, PTX_LT, column, i);
@@ -14286,12 +14342,12 @@ typedef struct ptxk__gemm_state {
 } ptxk__gemm_state;
 
 static int ptxk__gemm_is_2_byte_aligned(const ptxk__gemm_tiling *c) {
-    return !c->block->aligned && c->block->kind != PTXK__NUMBERS;
+    return !c->block->aligned && c->block->kind != PTXK__FORMAT_PLAIN;
 }
 
 /* Whether sums of 8-bit weights are multiplied: by factors, or by what the conversion to f16 leaves out. */
 static int ptxk__gemm_has_factors(ptx_kernel *k, const ptxk__gemm *f, const ptxk__gemm_tiling *c) {
-    return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_lift(k, c->block->id) > 1);
+    return ptxk__gemm_is_byte(c->block) && (f->factors || ptxk__byte_value_scale(k, c->block->id) > 1);
 }
 
 /* The number of sums in a group that have factors of their own; 0: a factor applies to the sums of a unit. */
@@ -14768,13 +14824,14 @@ static void ptxk__gemm_block_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 
 /* Block `which` of this unit in row (i, h). */
 static ptxk__source ptxk__gemm_block_source(ptx_kernel *k, const ptxk__gemm_state *s, uint32_t i, uint32_t h,
-                                            ptxk__number which) {
+                                            ptxk__index which) {
     const ptxk__block *b = s->tiling->block;
     ptxk__source source = s->source[i][h];
-    which = ptxk__number_of(k, which, 0, 0xffffffffu, b->bytes, 0);
-    source.offset += which.c;
-    if (which.known) return source;
-    source = ptxk__source_at(ptx_ptr_add(k, source.at, which.v, 1), source.offset, ptxk__block_align(b));
+    which = ptxk__index_from_bits(k, which, 0, 0xffffffffu, b->bytes, 0);
+    source.offset += which.constant;
+    if (which.is_constant) return source;
+    source =
+        ptxk__source_at(ptx_ptr_add(k, source.base, which.variable, 1), source.offset, ptxk__block_align(b));
     return source;
 }
 
@@ -14803,28 +14860,29 @@ static void ptxk__gemm_unpack_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__
     const ptxk__reader *r = b->reader;
     uint32_t blocks = 256 / b->values, i, h, j;
     ptx_val words[PTXK__GEMM_M][2][4], pair[2];
-    ptxk__number first = ptxk__number_of(k, ptxk__unknown(s->t), 0, 0xffffffffu, 2, 0);
+    ptxk__index first = ptxk__index_from_bits(k, ptxk__variable_index(s->t), 0, 0xffffffffu, 2, 0);
     const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS; /* see ptxk__gemm_reader_weights */
-    double factor = (double)b->first * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
-    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first;
+    double factor = (double)b->first_scale * (r->part == PTXK__PART_E2M1 ? 2 : subnormal ? 16384 : 1);
+    double share_factor = r->part == PTXK__PART_E2M1 ? 32768 : r->part ? 1 : (double)b->first_scale;
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
             s->source[i][h] =
                 ptxk__source_at(s->byte[i][h], v * s->tiling->unit_bytes, s->words_aligned ? 4 : 2);
             for (j = 0; j < 2; j++) {
-                ptxk__number share = ptxk__number_add(k, first, ptxk__known(j)), inner = ptxk__known(0);
+                ptxk__index share = ptxk__index_add(k, first, ptxk__constant_index(j)),
+                            inner = ptxk__constant_index(0);
                 ptxk__source source;
                 ptxk__factors o;
                 memset(&o, 0, sizeof o);
-                if (blocks == 1) inner = share, share = ptxk__known(0);
-                if (blocks == 4) inner = ptxk__known(j), share = ptxk__unknown(s->t);
+                if (blocks == 1) inner = share, share = ptxk__constant_index(0);
+                if (blocks == 4) inner = ptxk__constant_index(j), share = ptxk__variable_index(s->t);
                 source = ptxk__gemm_block_source(k, s, i, h, share);
-                r->factors(k, &source, inner, &o);
+                r->read_factors(k, &source, inner, &o);
                 if (!r->halves) {
                     words[i][h][j] = o.factor;
                     if (share_factor < 1 || share_factor > 1)
                         words[i][h][j] = ptx_op2(k, PTX_MUL, PTX_RN, o.factor, ptx_f32(share_factor));
-                    pair[0] = pair[1] = o.plus;
+                    pair[0] = pair[1] = o.offset;
                     if (r->has_minimum) s->minima_a[i][h + 2 * j] = ptx_pack(k, PTX_B32, 2, pair);
                     continue;
                 }
@@ -14861,18 +14919,18 @@ static void ptxk__gemm_reader_weights(ptx_kernel *k, ptxk__gemm_state *s, uint32
     const ptxk__reader *r = b->reader;
     uint32_t shares = b->values / 32, at = (16 * i + 8 * h) * PTXK__GEMM_SCALE_BYTES + 4 * w, e;
     ptxk__source *row = &s->source[i][h],
-                 source = ptxk__gemm_block_source(k, s, i, h, ptxk__known(w / shares));
-    ptxk__share_of p;
+                 source = ptxk__gemm_block_source(k, s, i, h, ptxk__constant_index(w / shares));
+    ptxk__share_part p;
     ptx_val quad[3], scale[2], even, odd, addend;
     const int subnormal = !b->is_signed || r->part == PTXK__PART_SIGNS;
-    p.share = ptxk__known(w % shares);
-    p.whole = 0;
+    p.share = ptxk__constant_index(w % shares);
+    p.all_quads = 0;
     p.lane = s->t;
-    r->values(k, &source, &p, quad);
-    row->known = source.known; /* cached words and selectors, for the blocks that follow */
+    r->read_values(k, &source, &p, quad);
+    row->joined = source.joined; /* cached words and selectors, for the blocks that follow */
     memcpy(row->words, source.words, sizeof row->words);
-    memcpy(row->pick, source.pick, sizeof row->pick);
-    if (r->halves && r->quads == PTXK__QUADS_16_APART) {
+    memcpy(row->selector, source.selector, sizeof row->selector);
+    if (r->halves && r->quad_order == PTXK__QUADS_16_APART) {
         even = ptx_ld(k, PTX_B32, ptx_at(s->scales, (int64_t)at));
         for (e = 0; e < 2; e++) scale[e] = ptxk__gemm_broadcast_half(k, even, e);
     } else if (r->halves) { /* both quads are of one half */
@@ -15034,7 +15092,7 @@ static void ptxk__gemm_unpack_scales(ptx_kernel *k, const ptxk__gemm *f, ptxk__g
 /* 8-bit weights: sets the unit's factors, which were loaded a unit ahead, and loads those of the next unit.
    With 64 columns, which leave no registers for that, loads the unit's own. */
 static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, uint32_t v) {
-    double lift = ptxk__byte_lift(k, s->tiling->block->id);
+    double value_scale = ptxk__byte_value_scale(k, s->tiling->block->id);
     ptx_val x, p, at, next, unit = ptx_get(k, s->unit);
     uint32_t i, h, ahead = f->n < 8;
     unit = ptx_add(k, unit, ptx_u32(v + ahead));
@@ -15050,7 +15108,7 @@ static void ptxk__gemm_next_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
             } else {
                 x = ptx_ld(k, PTX_F32, ptx_at(at, 0));
             }
-            s->factor[i][h] = lift > 1 ? ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(lift)) : x;
+            s->factor[i][h] = value_scale > 1 ? ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(value_scale)) : x;
         }
 }
 
@@ -15128,7 +15186,7 @@ static void ptxk__gemm_begin_unit(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm
     if (s->scaled && id == PTXK_Q6_K) ptxk__wgmma_scale_q6(k, f, s);
     if (id == PTXK_Q6_K) ptxk__gemm_unpack_scales(k, f, s, v);
     if (s->tiling->block->reader) ptxk__gemm_unpack_factors(k, f, s, v);
-    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->tiling->block->kind == PTXK__NUMBERS)
+    if (id == PTXK_Q4_K || id == PTXK_Q5_K || s->tiling->block->kind == PTXK__FORMAT_PLAIN)
         s->own_part = ptx_ptr_add(k, s->unit_row, s->t, 32);
     if (s->tiling->format->kind == PTXK__GEMM_POWERS) ptxk__gemm_find_powers(k, f, s);
     if (ptxk__gemm_is_byte(s->tiling->block) && f->factors > PTXK_FACTORS_ROW)
@@ -15516,14 +15574,14 @@ static ptx_val ptxk__gemm_own_row(ptx_kernel *k, const ptxk__gemm *f, const ptxk
 
 /* 8-bit weights: loads the factors of this lane's rows, or those of their unit `first`. */
 static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s, ptx_val first) {
-    double lift = ptxk__byte_lift(k, s->tiling->block->id);
+    double value_scale = ptxk__byte_value_scale(k, s->tiling->block->id);
     ptx_val x, at, blocks, last = ptx_sub(k, s->n, ptx_u32(1));
     uint32_t i, h;
     blocks = ptxk__arg_u32(k, s->args, offsetof(ptxk_gemm_args, k));
     blocks = ptxk__gemm_div_up(k, blocks, 128);
     for (i = 0; i < f->m; i++)
         for (h = 0; h < 2; h++) {
-            s->factor[i][h] = ptx_f32(lift);
+            s->factor[i][h] = ptx_f32(value_scale);
             if (!f->factors) continue;
             at = s->factors[f->pair > 1 ? i : 0];
             if (f->factors != PTXK_FACTORS_TENSOR) {
@@ -15539,7 +15597,7 @@ static void ptxk__gemm_load_factors(ptx_kernel *k, const ptxk__gemm *f, ptxk__ge
                 s->next_factor[i][h] = ptx_var_new(k, x);
                 continue;
             }
-            if (lift > 1) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(lift));
+            if (value_scale > 1) x = ptx_op2(k, PTX_MUL, PTX_RN, x, ptx_f32(value_scale));
             s->factor[i][h] = x;
         }
 }
@@ -16935,7 +16993,7 @@ static ptx_val ptxk__gemm_join(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_st
 static void ptxk__gemm_store(ptx_kernel *k, const ptxk__gemm *f, ptxk__gemm_state *s) {
     uint32_t i, j, h, n, e, paired = s->paired, tiles = paired ? 1 : f->m / f->pair,
                             warp_rows = paired ? 8 : 16 * tiles;
-    uint32_t bytes = ptxk__kv_bytes(f->output);
+    uint32_t bytes = ptxk__float_bytes(f->output);
     ptx_val row[PTXK__GEMM_M][2], inside[PTXK__GEMM_M][2], bias[PTXK__GEMM_M][2], first_row, x, at, p, column,
         factor[2];
     ptx_val exists[2], value, up, residual, old, base[2], residual_at[2], stride, y_row;
@@ -17376,7 +17434,7 @@ typedef struct ptxk__matmul {
 } ptxk__matmul;
 
 static uint32_t ptxk__matmul_bytes(uint32_t type) {
-    return type == PTX_E4M3 || type == PTX_E5M2 || type == PTX_S8 ? 1u : ptxk__kv_bytes(type);
+    return type == PTX_E4M3 || type == PTX_E5M2 || type == PTX_S8 ? 1u : ptxk__float_bytes(type);
 }
 
 static uint32_t ptxk__matmul_shared(const ptxk__matmul *f) {
@@ -17448,7 +17506,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
             || d->b_type == PTX_S8))
         return ptxk__refuse(why, PTX_E_DESC, "matmul: b_type is %s, must be a_type, %s",
                             ptxk__value_name_of(d->b_type).s, ptxk__value_name_of(d->a_type).s);
-    if (!ptxk__kv_bytes(d->out_type)) return ptxk__check_type("matmul", "out_type", d->out_type, why);
+    if (!ptxk__float_bytes(d->out_type)) return ptxk__check_type("matmul", "out_type", d->out_type, why);
     if (d->flags > 15)
         return ptxk__refuse(why, PTX_E_DESC,
                             "matmul: flags is %u, must be of PTXK_MATMUL_TRANS_A, _TRANS_B, _BIAS, _GROUPED",
@@ -17466,7 +17524,7 @@ static ptx_code ptxk__matmul_form(const ptxk_matmul_desc *d, ptx_target target, 
     f->scalar = f->type[0] != PTX_F16 && chip < (f->bytes == 1 && f->type[0] != PTX_S8 ? 89u : 80u);
     f->chip = chip;
     f->out = (ptx_type)d->out_type;
-    f->out_bytes = ptxk__kv_bytes(d->out_type);
+    f->out_bytes = ptxk__float_bytes(d->out_type);
     f->flags = d->flags;
     f->grouped = d->flags & PTXK_MATMUL_GROUPED;
     f->precision = d->precision;
@@ -17666,7 +17724,7 @@ static void ptxk__tma_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *sh
     ptxk__tma_shape(f, entry, &d);
     ptxk__tma_count_units(&d, shape, cluster, &u);
     clusters = u.units < u.workers ? (uint32_t)u.units : u.workers;
-    ptxk__plan_one(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
+    ptxk__plan_launch(plan, clusters * cluster, 1, d.threads, plan->min_bytes);
     plan->launch[0].entry = entry;
     plan->launch[0].shared_bytes = ptxk__tma_shared_bytes(&d);
     if (cluster > 1)
@@ -17674,7 +17732,7 @@ static void ptxk__tma_lay_out(const ptxk__matmul *f, const ptxk_matmul_shape *sh
     plan->zero_bytes = plan->workspace_bytes = 0;
     if (u.parts > 1) {
         uint64_t tiles = (uint64_t)u.divided * cluster;
-        plan->zero_bytes = ptxk__up_256(tiles * (d.alternate ? 4 : 8));
+        plan->zero_bytes = ptxk__round_up_256(tiles * (d.alternate ? 4 : 8));
         plan->workspace_bytes = plan->zero_bytes + tiles * u.parts * PTXK__TMA_ROWS * d.columns * 4;
     }
     for (side = 0; side < 2; side++) {
@@ -17716,12 +17774,12 @@ static void ptxk__matmul_lay_out(ptxk__matmul *f, const ptxk_matmul_shape *shape
     divided = tiles % shape->sm_count;
     tiles += divided * (parts - 1);
     if (f->grouped) tiles = (uint64_t)shape->sm_count * f->resident; /* each block walks the list */
-    ptxk__plan_one(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
+    ptxk__plan_launch(plan, (uint32_t)tiles, 1, 32 * f->warps, plan->min_bytes);
     plan->launch[0].entry = small_tile;
     plan->launch[0].shared_bytes = ptxk__matmul_shared(f);
     plan->zero_bytes = plan->workspace_bytes = 0;
     if (parts < 2 || !divided) return;
-    plan->zero_bytes = ptxk__up_256(divided * 4);
+    plan->zero_bytes = ptxk__round_up_256(divided * 4);
     plan->workspace_bytes = plan->zero_bytes + divided * parts * f->tile * f->tile * 4;
 }
 
@@ -17764,12 +17822,12 @@ PTXK__PLAN(matmul) {
     uint32_t small_tile = 0, parts = 1, cluster = 1, i;
     uint64_t bytes;
     ptx_code code = ptxk__matmul_form(desc, shape->target ? shape->target : PTX_SM(75), &f, why);
-    if (code || (code = ptxk__check_most(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "batch", shape->batch, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_most(op, "aligned", shape->aligned, 1, why)) != PTX_E_NONE
-        || (code = ptxk__check_n(op, "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
+    if (code || (code = ptxk__check_shape_max(op, "m", shape->m, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "n", shape->n, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "k", shape->k, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "batch", shape->batch, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_shape_max(op, "aligned", shape->aligned, 1, why)) != PTX_E_NONE
+        || (code = ptxk__check_size(op, "sm_count", shape->sm_count, 65536, why)) != PTX_E_NONE)
         return code;
     if (shape->target && (shape->target & 0xfffu) < 75)
         return ptxk__refuse(why, PTX_E_DESC,
@@ -17856,16 +17914,16 @@ PTXK__CHECK(matmul) {
     ptx_code code = ptxk__matmul_form(desc, PTX_SM(120), &f, why);
     if (code) return code;
     if ((code = ptxk__check_zero(op, "reserved", args->reserved, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "batch", args->batch, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+        || (code = ptxk__check_arg_range(op, "sm_count", args->sm_count, 1, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "batch", args->batch, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
     if (f.grouped) {
         s[0] = ptxk__span_of("groups", args->groups, (uint64_t)args->batch * sizeof(ptxk_matmul_group), 8, 1);
         return ptxk__check_spans(op, s, 1, why);
     }
-    if ((code = ptxk__check_count(op, "m", args->m, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "n", args->n, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
-        || (code = ptxk__check_count(op, "k", args->k, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+    if ((code = ptxk__check_arg_range(op, "m", args->m, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "n", args->n, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range(op, "k", args->k, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
     rows[0] = f.flags & PTXK_MATMUL_TRANS_A ? args->k : args->m;
     columns[0] = f.flags & PTXK_MATMUL_TRANS_A ? args->m : args->k;
@@ -17886,7 +17944,7 @@ PTXK__CHECK(matmul) {
     for (i = 0; i < 2; i++) s[i].needed = args->m && args->n && !ptxk__is_zero(args->alpha);
     s[n] =
         ptxk__matmul_span("c", args->c, f.out_bytes, rows[2], columns[2], ld[2], args->batch, args->c_stride);
-    s[n].same = 1;
+    s[n].alias_bits = 1;
     s[n++].needed = !ptxk__is_zero(args->beta);
     s[n] =
         ptxk__matmul_span("d", args->d, f.out_bytes, rows[3], columns[3], ld[3], args->batch, args->d_stride);
@@ -20794,7 +20852,7 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
     uint32_t widest;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "norm: the description is NULL");
-    if ((code = ptxk__check_n("norm", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("norm", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("norm", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("norm", "y_type", d->y_type, why)) != PTX_E_NONE
         || ((d->weight_type || !(d->flags & PTXK_NORM_PLAIN))
@@ -20814,9 +20872,9 @@ static ptx_code ptxk__norm_form(const ptxk_norm_desc *d, ptxk__row *f, ptxk_mess
         return ptxk__refuse(why, PTX_E_DESC,
                             "norm: beta (PTXK_NORM_BETA) goes with gamma, and there is none "
                             "(PTXK_NORM_PLAIN)");
-    widest = ptxk__widest(d->x_type, d->y_type);
-    *f = ptxk__row_form(d->n,
-                        widest > ptxk__kv_bytes(d->weight_type) ? widest : ptxk__kv_bytes(d->weight_type));
+    widest = ptxk__widest_bytes(d->x_type, d->y_type);
+    *f = ptxk__row_form(d->n, widest > ptxk__float_bytes(d->weight_type) ? widest
+                                                                         : ptxk__float_bytes(d->weight_type));
     return PTX_E_NONE;
 }
 
@@ -20824,15 +20882,15 @@ PTXK__PLAN(norm) {
     ptxk__row f;
     uint64_t weights, elements;
     ptx_code code = ptxk__norm_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_shape_max("norm", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
     elements = (uint64_t)shape->rows * desc->n;
     weights = (desc->flags & PTXK_NORM_PLAIN ? 0u : 1u) + (desc->flags & PTXK_NORM_BETA ? 1u : 0u);
-    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
-                   elements
-                           * (ptxk__kv_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
-                              + ptxk__kv_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
-                       + weights * desc->n * ptxk__kv_bytes(desc->weight_type));
+    ptxk__plan_launch(plan, ptxk__row_grid(&f, shape->rows), 1, f.block_threads,
+                      elements
+                              * (ptxk__float_bytes(desc->x_type) * (desc->flags & PTXK_NORM_RESIDUAL ? 3 : 1)
+                                 + ptxk__float_bytes(desc->y_type) * (desc->flags & PTXK_NORM_ADD ? 2 : 1))
+                          + weights * desc->n * ptxk__float_bytes(desc->weight_type));
     return code;
 }
 
@@ -20844,18 +20902,18 @@ PTXK__CHECK(norm) {
     ptx_code code = ptxk__norm_form(desc, &f, why);
     if (code) return code;
     if ((code = ptxk__check_eps("norm", args->eps, why)) != PTX_E_NONE
-        || (code = ptxk__check_count("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
+        || (code = ptxk__check_arg_range("norm", "rows", args->rows, 0, PTXK__LEN_MAX, why)) != PTX_E_NONE)
         return code;
     has_residual = (desc->flags & PTXK_NORM_RESIDUAL) != 0;
-    bytes = (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type);
+    bytes = (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->x_type);
     span[0] = ptxk__span_of("x", args->x, bytes, 16, 1);
     span[1] = ptxk__span_of("residual", args->residual, bytes, 16, has_residual);
     span[2] =
-        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
+        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->y_type), 16, 1);
     span[2] = ptxk__span_written(span[2], desc->x_type == desc->y_type && !(desc->flags & PTXK_NORM_ADD));
     if (has_residual) span[0] = ptxk__span_written(span[0], 0);
-    span[has_residual].same = 1;
-    bytes = (uint64_t)desc->n * ptxk__kv_bytes(desc->weight_type);
+    span[has_residual].alias_bits = 1;
+    bytes = (uint64_t)desc->n * ptxk__float_bytes(desc->weight_type);
     span[3] = ptxk__span_of("gamma", args->gamma, bytes, 16, !(desc->flags & PTXK_NORM_PLAIN));
     span[4] = ptxk__span_of("beta", args->beta, bytes, 16, (desc->flags & PTXK_NORM_BETA) != 0);
     return ptxk__check_spans("norm", span, 5, why);
@@ -20900,7 +20958,7 @@ static void ptxk__norm_addresses(ptx_kernel *k, ptxk__norm *f, const ptxk__row_p
 /* Loads x; with a residual, adds it, rounds the sum and writes it back to x. */
 static void ptxk__norm_load(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x) {
     uint32_t i, n = f->row.rounds * f->row.vec;
-    ptx_val r[PTXK__ROW_LANES];
+    ptx_val r[PTXK__ROW_LANE_ELEMENTS];
     ptxk__row_load(k, &f->row, s, f->x, f->x_at, x);
     if (!(f->flags & PTXK_NORM_RESIDUAL)) return;
     ptxk__row_load(k, &f->row, s, f->x, f->residual_at, r);
@@ -20919,7 +20977,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
         ptx_val v = x[i];
         if (mean) {
             v = ptx_op2(k, PTX_SUB, PTX_RN, v, *mean);
-            if (ptxk__row_partial(&f->row, i / f->row.vec))
+            if (ptxk__row_is_partial(&f->row, i / f->row.vec))
                 v = ptx_selp(k, v, ptx_f32(0), s->inside[i / f->row.vec]);
         }
         sum = squares ? ptx_fma(k, v, v, sum) : ptx_op2(k, PTX_ADD, PTX_RN, sum, v);
@@ -20931,7 +20989,7 @@ static ptx_val ptxk__norm_sum(ptx_kernel *k, const ptxk__norm *f, const ptxk__ro
 static void ptxk__norm_finish(ptx_kernel *k, const ptxk__norm *f, const ptxk__row_position *s, ptx_val *x,
                               const ptx_val *mean, ptx_val factor, const ptx_val *gamma) {
     uint32_t i, n = f->row.rounds * f->row.vec;
-    ptx_val weight[PTXK__ROW_LANES];
+    ptx_val weight[PTXK__ROW_LANE_ELEMENTS];
     for (i = 0; i < n; i++) {
         if (mean) x[i] = ptx_op2(k, PTX_SUB, PTX_RN, x[i], *mean);
         x[i] = ptx_op2(k, PTX_MUL, PTX_RN, x[i], factor);
@@ -20960,7 +21018,7 @@ static ptx_val ptxk__norm_total(ptx_kernel *k, ptxk__norm *f, const ptxk__row_po
         sum = ptxk__norm_sum(k, f, s, sum, x, squares, mean);
     } else {
         ptx_var total = ptx_var_new(k, sum);
-        ptxk__row_position pass = ptxk__row_pass(k, &f->row, s, &i);
+        ptxk__row_position pass = ptxk__row_open_pass(k, &f->row, s, &i);
         ptxk__norm_addresses(k, f, &pass);
         if (first)
             ptxk__norm_load(k, f, &pass, x);
@@ -20983,7 +21041,7 @@ PTXK__EMIT(norm) {
     char name[96];
     const ptxk_norm_desc *d = (const ptxk_norm_desc *)desc;
     ptx_kernel *k;
-    ptx_val x[PTXK__ROW_LANES], gamma[PTXK__ROW_LANES], rows, eps, mean, factor, i;
+    ptx_val x[PTXK__ROW_LANE_ELEMENTS], gamma[PTXK__ROW_LANE_ELEMENTS], rows, eps, mean, factor, i;
     ptx_code code = ptxk__norm_form(d, &f.row, &why);
     if (code) return ptx_fail(m, code, site, "%s", why.text);
     f.x = (ptx_type)d->x_type;
@@ -20994,7 +21052,7 @@ PTXK__EMIT(norm) {
     (void)snprintf(name, sizeof name, "norm_%s_n%u_%s_%s_%s_f%u", f.layer ? "layer" : "rms", d->n,
                    ptx_type_name(f.x), ptx_type_name(f.y), ptx_type_name(f.weight), f.flags);
     k = ptx_entry_(m, site, name);
-    ptx_launch_bounds(k, f.row.block, 1);
+    ptx_launch_bounds(k, f.row.block_threads, 1);
     f.args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_norm_args), 8);
     f.scratch = ptx_u32(0);
     if (f.row.threads > 32) f.scratch = ptx_shared(k, "scratch", PTX_F32, f.row.threads / 16, 16);
@@ -21002,7 +21060,7 @@ PTXK__EMIT(norm) {
     eps = ptx_ld(k, PTX_F32, ptx_at(f.args, (int64_t)offsetof(ptxk_norm_args, eps)));
     ptxk__row_start(k, &f.row, rows, &s);
     if (f.row.passes == 1) {
-        ptxk__row_inside(k, &f.row, &s);
+        ptxk__row_set_inside(k, &f.row, &s);
         ptxk__norm_addresses(k, &f, &s);
         ptxk__norm_load(k, &f, &s, x);
         if (!(f.flags & PTXK_NORM_PLAIN)) /* loaded early: its latency overlaps the reduction */
@@ -21017,7 +21075,7 @@ PTXK__EMIT(norm) {
     if (f.row.passes == 1) {
         ptxk__norm_finish(k, &f, &s, x, f.layer ? &mean : NULL, factor, gamma);
     } else {
-        ptxk__row_position pass = ptxk__row_pass(k, &f.row, &s, &i);
+        ptxk__row_position pass = ptxk__row_open_pass(k, &f.row, &s, &i);
         ptxk__norm_addresses(k, &f, &pass);
         ptxk__row_load(k, &f.row, &pass, f.x, f.x_at, x);
         ptxk__norm_finish(k, &f, &pass, x, f.layer ? &mean : NULL, factor, NULL);
@@ -21038,23 +21096,23 @@ static ptx_code ptxk__softmax_form(const ptxk_softmax_desc *d, ptxk__row *f, ptx
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "softmax: the description is NULL");
-    if ((code = ptxk__check_n("softmax", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("softmax", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("softmax", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("softmax", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("softmax", d->scale, why)) != PTX_E_NONE)
         return code;
-    *f = ptxk__row_form(d->n, ptxk__widest(d->x_type, d->y_type));
+    *f = ptxk__row_form(d->n, ptxk__widest_bytes(d->x_type, d->y_type));
     return PTX_E_NONE;
 }
 
 PTXK__PLAN(softmax) {
     ptxk__row f;
     ptx_code code = ptxk__softmax_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_shape_max("softmax", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, ptxk__row_grid(&f, shape->rows), 1, f.block,
-                   (uint64_t)shape->rows * desc->n
-                       * (ptxk__kv_bytes(desc->x_type) + ptxk__kv_bytes(desc->y_type)));
+    ptxk__plan_launch(plan, ptxk__row_grid(&f, shape->rows), 1, f.block_threads,
+                      (uint64_t)shape->rows * desc->n
+                          * (ptxk__float_bytes(desc->x_type) + ptxk__float_bytes(desc->y_type)));
     return code;
 }
 
@@ -21062,14 +21120,14 @@ PTXK__CHECK(softmax) {
     ptxk__row f;
     ptxk__span span[2];
     ptx_code code = ptxk__softmax_form(desc, &f, why);
-    if (!code) code = ptxk__check_count("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_arg_range("softmax", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("softmax", "reserved", args->reserved, why);
     if (code) return code;
     span[0] =
-        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->x_type), 16, 1);
     span[1] =
-        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->y_type), 16, 1);
-    span[0].same = 1;
+        ptxk__span_of("y", args->y, (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->y_type), 16, 1);
+    span[0].alias_bits = 1;
     span[1] = ptxk__span_written(span[1], desc->x_type == desc->y_type);
     return ptxk__check_spans("softmax", span, 2, why);
 }
@@ -21087,7 +21145,7 @@ static void ptxk__softmax_load(ptx_kernel *k, const ptxk__row *f, const ptxk__ro
         else if (scale < 0)
             x[i] = ptx_neg(k, x[i]);
         x[i] = ptxk__clamp_infinity(k, x[i]);
-        if (ptxk__row_partial(f, i / f->vec))
+        if (ptxk__row_is_partial(f, i / f->vec))
             x[i] = ptx_selp(k, x[i], ptx_f32(-INFINITY), s->inside[i / f->vec]);
     }
 }
@@ -21108,7 +21166,7 @@ PTXK__EMIT(softmax) {
     const ptxk_softmax_desc *d = (const ptxk_softmax_desc *)desc;
     ptx_kernel *k;
     ptx_type xt, yt;
-    ptx_val x[PTXK__ROW_LANES], args, scratch, x_at, y_at, most, sum, i, old, rows, sum_scratch;
+    ptx_val x[PTXK__ROW_LANE_ELEMENTS], args, scratch, x_at, y_at, most, sum, i, old, rows, sum_scratch;
     double scale, late;
     uint32_t e, n;
     ptx_code code = ptxk__softmax_form(d, &f, &why);
@@ -21126,7 +21184,7 @@ PTXK__EMIT(softmax) {
     (void)snprintf(name, sizeof name, "softmax_n%u_%s_%s%s", d->n, ptx_type_name(xt), ptx_type_name(yt),
                    factor);
     k = ptx_entry_(m, site, name);
-    ptx_launch_bounds(k, f.block, 1);
+    ptx_launch_bounds(k, f.block_threads, 1);
     args = ptx_param_bytes(k, "args", (uint32_t)sizeof(ptxk_softmax_args), 8);
     scratch = ptx_u32(0);
     if (f.threads > 32) scratch = ptx_shared(k, "scratch", PTX_F32, f.threads / 16, 16);
@@ -21134,7 +21192,7 @@ PTXK__EMIT(softmax) {
     ptxk__row_start(k, &f, rows, &s);
     sum_scratch = f.threads > 32 ? ptx_ptr_add(k, scratch, ptx_u32(f.threads / 8), 1) : scratch;
     if (f.passes == 1) {
-        ptxk__row_inside(k, &f, &s);
+        ptxk__row_set_inside(k, &f, &s);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         most = ptx_f32(-FLT_MAX); /* finite: a score of -inf then has the weight 2^-inf = 0, not NaN */
@@ -21148,7 +21206,7 @@ PTXK__EMIT(softmax) {
         sum = ptxk__row_reduce(k, &f, PTX_ADD, sum, sum_scratch);
     } else {
         ptx_var maximum = ptx_var_new(k, ptx_f32(-FLT_MAX)), total = ptx_var_new(k, ptx_f32(0));
-        pass = ptxk__row_pass(k, &f, &s, &i);
+        pass = ptxk__row_open_pass(k, &f, &s, &i);
         x_at = ptxk__row_address(k, &f, &pass, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &pass, xt, x_at, scale, late, x);
         old = ptx_get(k, maximum);
@@ -21173,7 +21231,7 @@ PTXK__EMIT(softmax) {
     }
     sum = ptxk_rcp_or_zero(k, sum);
     if (f.passes > 1) {
-        s = ptxk__row_pass(k, &f, &s, &i);
+        s = ptxk__row_open_pass(k, &f, &s, &i);
         x_at = ptxk__row_address(k, &f, &s, args, offsetof(ptxk_softmax_args, x), ptx_type_bytes(xt), 1);
         ptxk__softmax_load(k, &f, &s, xt, x_at, scale, late, x);
         for (e = 0; e < n; e++) x[e] = ptxk__softmax_weight(k, x[e], most, late);
@@ -21208,19 +21266,20 @@ static ptx_code ptxk__activation_form(const ptxk_activation_desc *d, uint32_t *v
     if ((code = ptxk__check_type("activation", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("activation", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
-    *vec = 16 / ptxk__widest(d->x_type, d->y_type);
+    *vec = 16 / ptxk__widest_bytes(d->x_type, d->y_type);
     return PTX_E_NONE;
 }
 
 PTXK__PLAN(activation) {
     uint32_t vec = 1;
     ptx_code code = ptxk__activation_form(desc, &vec, why);
-    if (!code) code = ptxk__check_most("activation", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_most("activation", "n", shape->n, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_shape_max("activation", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_shape_max("activation", "n", shape->n, PTXK__LEN_MAX, why);
     if (code || !shape->rows || !shape->n) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(shape->n, PTXK__FLAT_THREADS * vec), shape->rows, PTXK__FLAT_THREADS,
-                   (uint64_t)shape->rows * shape->n
-                       * (ptxk__kv_bytes(desc->x_type) * (1 + desc->gated) + ptxk__kv_bytes(desc->y_type)));
+    ptxk__plan_launch(
+        plan, ptxk__ceil_div(shape->n, PTXK__FLAT_THREADS * vec), shape->rows, PTXK__FLAT_THREADS,
+        (uint64_t)shape->rows * shape->n
+            * (ptxk__float_bytes(desc->x_type) * (1 + desc->gated) + ptxk__float_bytes(desc->y_type)));
     return code;
 }
 
@@ -21230,20 +21289,20 @@ PTXK__CHECK(activation) {
     uint64_t stride[3], at[3];
     ptxk__span span[3];
     ptx_code code = ptxk__activation_form(desc, &vec, why);
-    if (!code) code = ptxk__check_count("activation", "rows", args->rows, 0, 65535, why);
-    if (!code) code = ptxk__check_count("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_arg_range("activation", "rows", args->rows, 0, 65535, why);
+    if (!code) code = ptxk__check_arg_range("activation", "n", args->n, 0, PTXK__LEN_MAX, why);
     if (code) return code;
     at[0] = args->x, at[1] = args->up, at[2] = args->y;
     stride[0] = args->x_stride, stride[1] = args->up_stride, stride[2] = args->y_stride;
     for (i = 0; i < 3; i++) {
-        uint32_t bytes = ptxk__kv_bytes(i < 2 ? desc->x_type : desc->y_type);
+        uint32_t bytes = ptxk__float_bytes(i < 2 ? desc->x_type : desc->y_type);
         if (!stride[i]) stride[i] = args->n;
         if (stride[i] < args->n || stride[i] > (uint64_t)1 << 40)
             return ptxk__refuse(why, PTX_E_ARGUMENT, "activation: %s_stride is %llu, must be n (%u) to 2^40",
                                 names[i], (unsigned long long)stride[i], args->n);
         span[i] = ptxk__span_of(names[i], at[i], (uint64_t)args->n * bytes, bytes, i != 1 || desc->gated);
         ptxk__span_repeat(&span[i], 0, args->rows, stride[i] * bytes);
-        span[i].same = desc->x_type == desc->y_type;
+        span[i].alias_bits = desc->x_type == desc->y_type;
     }
     span[2].written = 1;
     return ptxk__check_spans("activation", span, 3, why);
@@ -21321,7 +21380,7 @@ PTXK__EMIT(activation) {
     row = ptx_cvt(k, PTX_U64, row);
     unaligned = n64;
     for (w = 0; w < 3; w++) {
-        uint32_t bytes = ptxk__kv_bytes(w == 2 ? d->y_type : d->x_type);
+        uint32_t bytes = ptxk__float_bytes(w == 2 ? d->y_type : d->x_type);
         if (w == 1 && !d->gated) continue;
         at[w] = ptxk__arg_ptr(k, args, field[w]);
         i = ptx_and(k, at[w], ptx_u64(vec * bytes - 1)); /* vectors only where all is aligned */
@@ -21377,8 +21436,8 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     memset(f, 0, sizeof *f);
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: the description is NULL");
-    if ((code = ptxk__check_n("rope", "heads", d->heads, 65536, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("rope", "head_dim", d->head_dim, 65536, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("rope", "heads", d->heads, 65536, why)) != PTX_E_NONE
+        || (code = ptxk__check_size("rope", "head_dim", d->head_dim, 65536, why)) != PTX_E_NONE
         || (code = ptxk__check_type("rope", "type", d->type, why)) != PTX_E_NONE)
         return code;
     if (d->head_dim % 2)
@@ -21394,7 +21453,7 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
     f->head_dim = d->head_dim;
     f->half = d->dims / 2;
     f->interleaved = d->pairs == PTXK_ROPE_INTERLEAVED;
-    f->bytes = ptxk__kv_bytes(d->type);
+    f->bytes = ptxk__float_bytes(d->type);
     f->groups = ptxk__ceil_div(d->heads, PTXK__ROPE_HEADS);
     return PTX_E_NONE;
 }
@@ -21402,11 +21461,11 @@ static ptx_code ptxk__rope_form(const ptxk_rope_desc *d, ptxk__rope *f, ptxk_mes
 PTXK__PLAN(rope) {
     ptxk__rope f;
     ptx_code code = ptxk__rope_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("rope", "tokens", shape->tokens, 65535, why);
+    if (!code) code = ptxk__check_shape_max("rope", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
-                   PTXK__FLAT_THREADS,
-                   (uint64_t)shape->tokens * (4 * (uint64_t)f.heads * f.half * f.bytes + 4) + 8 * f.half);
+    ptxk__plan_launch(plan, ptxk__ceil_div(f.groups * f.half, PTXK__FLAT_THREADS), shape->tokens,
+                      PTXK__FLAT_THREADS,
+                      (uint64_t)shape->tokens * (4 * (uint64_t)f.heads * f.half * f.bytes + 4) + 8 * f.half);
     return code;
 }
 
@@ -21421,7 +21480,7 @@ PTXK__CHECK(rope) {
     if (stride < row || stride % 2 || stride > (uint64_t)1 << 40)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "rope: stride is %llu, must be even, %llu to 2^40",
                             (unsigned long long)stride, (unsigned long long)row);
-    if ((code = ptxk__check_count("rope", "tokens", args->tokens, 0, 65535, why)) != PTX_E_NONE
+    if ((code = ptxk__check_arg_range("rope", "tokens", args->tokens, 0, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("rope", "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     span[0] = ptxk__span_of("x", args->x, row * f.bytes, 16, 1);
@@ -21541,7 +21600,7 @@ PTXK__EMIT(rope) {
     at = ptxk__arg_ptr(k, args, offsetof(ptxk_rope_args, frequencies));
     at = ptx_ptr_add(k, at, pair, 8);
     c = ptx_ld(k, PTX_F64, ptx_at(at, 0));
-    ptxk__rope_turn(k, position, c, &c, &s);
+    ptxk__rope_cos_sin(k, position, c, &c, &s);
     stride = ptx_ld(k, PTX_U64, ptx_at(args, (int64_t)offsetof(ptxk_rope_args, stride)));
     p = ptx_setp(k, PTX_EQ, stride, ptx_u64(0));
     stride = ptx_selp(k, ptx_u64((uint64_t)f.heads * f.head_dim), stride, p);
@@ -21600,7 +21659,7 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
     f->format = ptxk__block_of(d->format);
     if (!f->format) return ptxk__refuse_format("embed", "format", d->format, why);
-    if ((code = ptxk__check_n("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("embed", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("embed", "y_type", d->y_type, why)) != PTX_E_NONE
         || (code = ptxk__check_scale("embed", d->scale, why)) != PTX_E_NONE)
         return code;
@@ -21610,7 +21669,7 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
     f->n = d->n;
     for (f->vec = f->format->values > 1
                       ? 8
-                      : 16 / ptxk__widest(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
+                      : 16 / ptxk__widest_bytes(d->y_type, f->format->bytes == 4 ? PTX_F32 : PTX_F16);
          d->n % f->vec;)
         f->vec /= 2;
     f->threads = d->n / f->vec;
@@ -21622,10 +21681,10 @@ static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_
 PTXK__PLAN(embed) {
     ptxk__embed f;
     ptx_code code = ptxk__embed_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("embed", "tokens", shape->tokens, 65535, why);
+    if (!code) code = ptxk__check_shape_max("embed", "tokens", shape->tokens, 65535, why);
     if (code || !shape->tokens) return code;
-    ptxk__plan_one(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
-                   shape->tokens * (f.row_bytes + (uint64_t)f.n * ptxk__kv_bytes(desc->y_type) + 4));
+    ptxk__plan_launch(plan, ptxk__ceil_div(f.threads, PTXK__FLAT_THREADS), shape->tokens, PTXK__FLAT_THREADS,
+                      shape->tokens * (f.row_bytes + (uint64_t)f.n * ptxk__float_bytes(desc->y_type) + 4));
     return code;
 }
 
@@ -21633,11 +21692,12 @@ PTXK__CHECK(embed) {
     ptxk__embed f;
     ptxk__span span[3];
     ptx_code code = ptxk__embed_form(desc, &f, why);
-    if (!code) code = ptxk__check_count("embed", "tokens", args->tokens, 0, 65535, why);
+    if (!code) code = ptxk__check_arg_range("embed", "tokens", args->tokens, 0, 65535, why);
     if (code) return code;
     span[0] = ptxk__span_of("table", args->table, args->rows * f.row_bytes, 16, 1);
     span[1] = ptxk__span_of("ids", args->ids, (uint64_t)args->tokens * 4, 4, 1);
-    span[2] = ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__kv_bytes(desc->y_type), 16, 1);
+    span[2] =
+        ptxk__span_of("y", args->y, (uint64_t)args->tokens * f.n * ptxk__float_bytes(desc->y_type), 16, 1);
     span[2] = ptxk__span_written(span[2], 0);
     return ptxk__check_spans("embed", span, 3, why);
 }
@@ -22040,11 +22100,11 @@ static ptx_code ptxk__sample_form(const ptxk_sample_desc *d, ptxk_message *why) 
 
 PTXK__PLAN(sample) {
     ptx_code code = ptxk__sample_form(desc, why);
-    if (!code) code = ptxk__check_most("sample", "rows", shape->rows, 65535, why);
-    if (!code) code = ptxk__check_n("sample", "n", shape->n, PTXK__N_MAX, why);
+    if (!code) code = ptxk__check_shape_max("sample", "rows", shape->rows, 65535, why);
+    if (!code) code = ptxk__check_size("sample", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
-                   (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__kv_bytes(desc->type) + 4));
+    ptxk__plan_launch(plan, shape->rows, 1, PTXK__SAMPLE_THREADS,
+                      (uint64_t)shape->rows * ((uint64_t)shape->n * ptxk__float_bytes(desc->type) + 4));
     return code;
 }
 
@@ -22055,11 +22115,11 @@ PTXK__CHECK(sample) {
     if (code) return code;
     if (!args->n || args->n > PTXK__N_MAX)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "sample: n is %u, must be 1 to %u", args->n, PTXK__N_MAX);
-    if ((code = ptxk__check_count("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
+    if ((code = ptxk__check_arg_range("sample", "rows", args->rows, 0, 65535, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("sample", "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     span[0] = ptxk__span_of("logits", args->logits,
-                            (uint64_t)args->rows * args->n * ptxk__kv_bytes(desc->type), 16, 1);
+                            (uint64_t)args->rows * args->n * ptxk__float_bytes(desc->type), 16, 1);
     span[1] = ptxk__span_of("positions", args->positions, (uint64_t)args->rows * 4, 4, args->positions != 0);
     span[2] = ptxk__span_of("tokens", args->tokens, (uint64_t)args->rows * 4, 4, 1);
     span[2] = ptxk__span_written(span[2], 0);
@@ -22138,8 +22198,8 @@ static ptx_code ptxk__route_form(const ptxk_route_desc *d, ptxk_message *why) {
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "route: the description is NULL");
-    if ((code = ptxk__check_n("route", "experts", d->experts, PTXK__ROUTE_EXPERTS, why)) != PTX_E_NONE
-        || (code = ptxk__check_n("route", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE)
+    if ((code = ptxk__check_size("route", "experts", d->experts, PTXK__ROUTE_EXPERTS, why)) != PTX_E_NONE
+        || (code = ptxk__check_size("route", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE)
         return code;
     if (d->chosen > d->experts)
         return ptxk__refuse(why, PTX_E_DESC, "route: chosen is %u, must be at most experts, %u", d->chosen,
@@ -22356,13 +22416,13 @@ static ptx_val ptxk__route_choose_experts(ptx_kernel *k, const ptxk_route_desc *
 PTXK__PLAN(route) {
     uint64_t m;
     ptx_code code = ptxk__route_form(desc, why);
-    if (!code) code = ptxk__check_most("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (!code) code = ptxk__check_shape_max("route", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
     if (code || !shape->tokens) return code;
     m = (uint64_t)shape->tokens * desc->chosen;
-    ptxk__plan_one(plan, shape->tokens, 1, 32,
-                   4
-                       * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
-                          + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
+    ptxk__plan_launch(plan, shape->tokens, 1, 32,
+                      4
+                          * ((uint64_t)shape->tokens * desc->experts + 4 * m + desc->experts + 1
+                             + (desc->flags & PTXK_ROUTE_BIAS ? desc->experts : 0)));
     plan->launch[1] = plan->launch[0];
     plan->launch[1].entry = 1;
     plan->launch[1].grid[0] = desc->experts;
@@ -22377,7 +22437,8 @@ PTXK__CHECK(route) {
     uint32_t i;
     ptx_code code = ptxk__route_form(desc, why);
     if (code) return code;
-    if ((code = ptxk__check_count("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why)) != PTX_E_NONE
+    if ((code = ptxk__check_arg_range("route", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
+            != PTX_E_NONE
         || (code = ptxk__check_zero("route", "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
     e = desc->experts;
@@ -22568,7 +22629,7 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
     ptx_code code;
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "combine: the description is NULL");
-    if ((code = ptxk__check_n("combine", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("combine", "chosen", d->chosen, PTXK__ROUTE_CHOSEN, why)) != PTX_E_NONE
         || (code = ptxk__check_type("combine", "x_type", d->x_type, why)) != PTX_E_NONE
         || (code = ptxk__check_type("combine", "y_type", d->y_type, why)) != PTX_E_NONE)
         return code;
@@ -22580,13 +22641,13 @@ static ptx_code ptxk__combine_form(const ptxk_combine_desc *d, ptxk_message *why
 PTXK__PLAN(combine) {
     uint64_t row;
     ptx_code code = ptxk__combine_form(desc, why);
-    if (!code) code = ptxk__check_most("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
-    if (!code) code = ptxk__check_n("combine", "n", shape->n, PTXK__N_MAX, why);
+    if (!code) code = ptxk__check_shape_max("combine", "tokens", shape->tokens, PTXK__ROUTE_TOKENS, why);
+    if (!code) code = ptxk__check_size("combine", "n", shape->n, PTXK__N_MAX, why);
     if (code || !shape->tokens) return code;
-    row = (uint64_t)desc->chosen * ptxk__kv_bytes(desc->x_type)
-          + (desc->flags & PTXK_COMBINE_ADD ? 2u : 1u) * ptxk__kv_bytes(desc->y_type);
-    ptxk__plan_one(plan, shape->tokens, (shape->n + PTXK__FLAT_THREADS - 1) / PTXK__FLAT_THREADS,
-                   PTXK__FLAT_THREADS, shape->tokens * (row * shape->n + 8 * desc->chosen));
+    row = (uint64_t)desc->chosen * ptxk__float_bytes(desc->x_type)
+          + (desc->flags & PTXK_COMBINE_ADD ? 2u : 1u) * ptxk__float_bytes(desc->y_type);
+    ptxk__plan_launch(plan, shape->tokens, (shape->n + PTXK__FLAT_THREADS - 1) / PTXK__FLAT_THREADS,
+                      PTXK__FLAT_THREADS, shape->tokens * (row * shape->n + 8 * desc->chosen));
     return code;
 }
 
@@ -22595,13 +22656,13 @@ PTXK__CHECK(combine) {
     uint64_t m, x, y;
     ptx_code code = ptxk__combine_form(desc, why);
     if (code) return code;
-    if ((code = ptxk__check_count("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
+    if ((code = ptxk__check_arg_range("combine", "tokens", args->tokens, 0, PTXK__ROUTE_TOKENS, why))
             != PTX_E_NONE
-        || (code = ptxk__check_count("combine", "n", args->n, 1, PTXK__N_MAX, why)) != PTX_E_NONE
+        || (code = ptxk__check_arg_range("combine", "n", args->n, 1, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_zero("combine", "reserved", args->reserved, why)) != PTX_E_NONE)
         return code;
-    x = ptxk__kv_bytes(desc->x_type);
-    y = ptxk__kv_bytes(desc->y_type);
+    x = ptxk__float_bytes(desc->x_type);
+    y = ptxk__float_bytes(desc->y_type);
     m = (uint64_t)args->tokens * desc->chosen;
     span[0] = ptxk__span_of("x", args->x, args->tokens ? (args->x_rows ? args->x_rows : m) * args->n * x : 0,
                             (uint32_t)x, 1);
@@ -22706,7 +22767,7 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
     if (d->group && (!plain || d->group != 128))
         return ptxk__refuse(why, PTX_E_DESC, "quantize: group is %u, must be 0%s", d->group,
                             plain ? " (a row) or 128" : ", as the format has its own");
-    if ((code = ptxk__check_n("quantize", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
+    if ((code = ptxk__check_size("quantize", "n", d->n, PTXK__N_MAX, why)) != PTX_E_NONE
         || (code = ptxk__check_type("quantize", "x_type", d->x_type, why)) != PTX_E_NONE)
         return code;
     b = plain ? NULL : ptxk__block_of(d->y_type);
@@ -22726,11 +22787,11 @@ static ptx_code ptxk__quantize_form(const ptxk_quantize_desc *d, ptxk__quantize 
 PTXK__PLAN(quantize) {
     ptxk__quantize f;
     ptx_code code = ptxk__quantize_form(desc, &f, why);
-    if (!code) code = ptxk__check_most("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_shape_max("quantize", "rows", shape->rows, PTXK__LEN_MAX, why);
     if (code || !shape->rows) return code;
-    ptxk__plan_one(plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1,
-                   PTXK__FLAT_THREADS,
-                   shape->rows * ((uint64_t)desc->n * ptxk__kv_bytes(desc->x_type) + f.y_row + f.factor_row));
+    ptxk__plan_launch(
+        plan, shape->rows, f.group ? ptxk__ceil_div(desc->n, 8 * PTXK__FLAT_THREADS) : 1, PTXK__FLAT_THREADS,
+        shape->rows * ((uint64_t)desc->n * ptxk__float_bytes(desc->x_type) + f.y_row + f.factor_row));
     return code;
 }
 
@@ -22738,11 +22799,11 @@ PTXK__CHECK(quantize) {
     ptxk__quantize f;
     ptxk__span span[3];
     ptx_code code = ptxk__quantize_form(desc, &f, why);
-    if (!code) code = ptxk__check_count("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_arg_range("quantize", "rows", args->rows, 0, PTXK__LEN_MAX, why);
     if (!code) code = ptxk__check_zero("quantize", "reserved", args->reserved, why);
     if (code) return code;
     span[0] =
-        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__kv_bytes(desc->x_type), 16, 1);
+        ptxk__span_of("x", args->x, (uint64_t)args->rows * desc->n * ptxk__float_bytes(desc->x_type), 16, 1);
     span[1] = ptxk__span_written(ptxk__span_of("y", args->y, args->rows * f.y_row, 16, 1), 0);
     span[2] = ptxk__span_of("factors", args->factors, args->rows * f.factor_row, 16, f.factor_row != 0);
     span[2] = ptxk__span_written(span[2], 0);
@@ -22834,7 +22895,7 @@ static void ptxk__quantize_load(ptx_kernel *k, ptx_type type, ptx_val from, cons
     ptx_val magnitude;
     uint32_t e, vec = type == PTX_F32 ? 4 : 8;
     for (e = 0; e < 8; e += vec)
-        ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__kv_bytes(type))), x + e);
+        ptxk__load_f32_if(k, inside, type, vec, ptx_at(from, (int64_t)(e * ptxk__float_bytes(type))), x + e);
     for (e = 0; e < 8; e++) {
         magnitude = ptx_abs(k, x[e]);
         *most = ptx_max(k, *most, magnitude);
@@ -22928,7 +22989,7 @@ PTXK__EMIT(quantize) {
     row = ptx_ctaid_x(k);
     from = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, x));
     i = ptx_mul_wide(k, row, ptx_u32(d->n));
-    from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    from = ptx_ptr_add(k, from, i, ptxk__float_bytes(d->x_type));
     y = ptxk__arg_ptr(k, args, offsetof(ptxk_quantize_args, y));
     i = ptx_mul_wide(k, row, ptx_u32((uint32_t)f.y_row));
     y = ptx_ptr_add(k, y, i, 1);
@@ -22943,7 +23004,7 @@ PTXK__EMIT(quantize) {
         i = ptx_mad(k, i, ptx_u32(PTXK__FLAT_THREADS), tid);
         i = ptx_mul(k, i, ptx_u32(8));
         inside = ptx_setp(k, PTX_LT, i, ptx_u32(d->n));
-        from = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+        from = ptx_ptr_add(k, from, i, ptxk__float_bytes(d->x_type));
         ptxk__quantize_load(k, xt, from, &inside, x, &most, &bad);
         lanes = f.group / 8;
         most = ptxk_warp_reduce(k, PTX_MAX, most, 1, lanes);
@@ -22961,7 +23022,7 @@ PTXK__EMIT(quantize) {
     i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
     most = ptx_get(k, state[0]);
     bad = ptx_get(k, state[1]);
-    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    inside = ptx_ptr_add(k, from, i, ptxk__float_bytes(d->x_type));
     ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
     ptx_set(k, state[0], most);
     ptx_set(k, state[1], bad);
@@ -22976,7 +23037,7 @@ PTXK__EMIT(quantize) {
     ptx_guard(k, p);
     ptx_st(k, PTX_F32, ptx_at(factors, 0), factor);
     i = ptx_for(k, tid, ptx_u32(d->n), ptx_u32(8 * PTXK__FLAT_THREADS));
-    inside = ptx_ptr_add(k, from, i, ptxk__kv_bytes(d->x_type));
+    inside = ptx_ptr_add(k, from, i, ptxk__float_bytes(d->x_type));
     most = bad = ptx_f32(0);
     ptxk__quantize_load(k, xt, inside, NULL, x, &most, &bad);
     ptxk__quantize_values(k, &f, inverse, x, words);
@@ -23020,7 +23081,7 @@ PTXK__LEFT_OUT(quantize)
 #define PTXK__DEC_UNIT 1024u    /* values of x in a unit, a record of integers; slices are whole units */
 #define PTXK__DEC_SHARED 65536u /* dynamic shared memory that all devices from sm_75 on allow (opt-in) */
 #define PTXK__DEC_ROUNDS 8u     /* most chunks of a step that a lane copies, ptxk__rows.rounds */
-#define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record */
+#define PTXK__X_SPARE 32u       /* spare bytes at the end of a record of integers: see ptxk__x_record_bytes */
 #define PTXK__DEC_MESSAGE_HEAD 128u /* bytes of a message before the tile's sums */
 #define PTXK__DEC_KINDS 7u      /* of products */
 #define PTXK__DEC_CHOICES 32u   /* most choices of all sequences together */
@@ -23145,7 +23206,7 @@ static ptx_code ptxk__dec_check_mixture(const ptxk_decoder_desc *d, ptxk_message
     if (d->expert_ffn % 8)
         return ptxk__refuse(why, PTX_E_DESC, "decoder: expert_ffn is %u, must be a multiple of 8",
                             d->expert_ffn);
-    return ptxk__check_n("decoder", "expert_ffn", d->expert_ffn, 1u << 18, why);
+    return ptxk__check_size("decoder", "expert_ffn", d->expert_ffn, 1u << 18, why);
 }
 
 static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *why) {
@@ -23157,7 +23218,7 @@ static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *w
     for (i = 0; i < 6; i++) {
         ptx_code code = i == 1 && !d->ffn && d->route.experts
                             ? PTX_E_NONE
-                            : ptxk__check_n("decoder", name[i], value[i], most[i], why);
+                            : ptxk__check_size("decoder", name[i], value[i], most[i], why);
         if (code) return code;
         if ((i < 2 || i == 4) && value[i] % 8)
             return ptxk__refuse(why, PTX_E_DESC, "decoder: %s is %u, must be a multiple of 8", name[i],
@@ -23178,8 +23239,9 @@ static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *w
         const uint32_t columns = i == 3 ? d->expert_ffn : i == 2 ? d->heads * d->head_dim : value[i];
         uint32_t j, block = 256; /* the smallest of the formats; each size divides the next */
         for (j = 0; j < sizeof ptxk__blocks / sizeof *ptxk__blocks; j++)
-            if (d->formats & PTXK_SET(ptxk__blocks[j].id) && ptxk__block_whole(&ptxk__blocks[j]) < block)
-                block = ptxk__block_whole(&ptxk__blocks[j]);
+            if (d->formats & PTXK_SET(ptxk__blocks[j].id)
+                && ptxk__block_even_values(&ptxk__blocks[j]) < block)
+                block = ptxk__block_even_values(&ptxk__blocks[j]);
         if (columns % block)
             return ptxk__refuse(why, PTX_E_DESC,
                                 "decoder: %s is %u, must be a multiple of %u, the smallest block of formats",
@@ -23188,7 +23250,7 @@ static ptx_code ptxk__dec_check_desc(const ptxk_decoder_desc *d, ptxk_message *w
                                          : name[i],
                                 columns, block);
     }
-    if (!ptxk__kv_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
+    if (!ptxk__float_bytes(d->kv_type)) return ptxk__check_type("decoder", "kv_type", d->kv_type, why);
     if (d->rope_dims % 2 || d->rope_dims > d->head_dim)
         return ptxk__refuse(why, PTX_E_DESC,
                             "decoder: rope_dims is %u, must be even and at most head_dim, %u", d->rope_dims,
@@ -23241,9 +23303,9 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     f->layer_bytes = (uint32_t)(f->slots ? sizeof(ptxk_decoder_layer) : offsetof(ptxk_decoder_layer, router));
     f->planes = d->precision == PTXK_GEMV_FAST ? 1 : 2;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        if (ptxk__blocks[i].kind == PTXK__NUMBERS) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
+        if (ptxk__blocks[i].kind == PTXK__FORMAT_PLAIN) f->number_formats |= PTXK_SET(ptxk__blocks[i].id);
     }
-    if (d->formats & ~f->number_formats) f->integer_bytes = ptxk__x_record(f->planes);
+    if (d->formats & ~f->number_formats) f->integer_bytes = ptxk__x_record_bytes(f->planes);
     if (d->formats & f->number_formats) f->number_bytes = 4 * PTXK__DEC_UNIT;
     f->message_bytes = PTXK__DEC_MESSAGE_HEAD + 2 * 4 * PTXK__DEC_TILE * d->batch;
     fixed = PTXK__INFO_LAYER + f->layer_bytes + 8;
@@ -23258,13 +23320,14 @@ static ptx_code ptxk__dec_form(const ptxk_decoder_desc *d, ptxk__dec *f, ptxk_me
     while (room > PTXK__DEC_SHARED / 2) room -= d->batch * (f->integer_bytes + f->number_bytes);
     room = (PTXK__DEC_SHARED - fixed - room) / PTXK__DEC_WARPS / 16 * 16;
     for (i = 0; i < sizeof ptxk__blocks / sizeof *ptxk__blocks; i++) {
-        int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__NUMBERS;
+        int wide = !ptxk__blocks[i].aligned || ptxk__blocks[i].kind == PTXK__FORMAT_PLAIN;
         uint32_t most = d->batch > 2 && wide ? 1 : 4; /* most rows of a warp: registers are the limit */
         if (!(d->formats & PTXK_SET(ptxk__blocks[i].id))) continue;
         if (!ptxk__rows_form_of(&f->form[i], &ptxk__blocks[i], d->batch, f->planes, most, PTXK__DEC_UNIT,
                                 room))
             return ptxk__refuse(why, PTX_E_DESC, "decoder: batch is %u, which does not fit", d->batch);
-        if (f->form[i].ring * PTXK__DEC_WARPS > f->ring) f->ring = f->form[i].ring * PTXK__DEC_WARPS;
+        if (f->form[i].ring_bytes * PTXK__DEC_WARPS > f->ring)
+            f->ring = f->form[i].ring_bytes * PTXK__DEC_WARPS;
     }
     f->messages_at = PTXK__DEC_SHARED - fixed;
     f->x_capacity = (f->messages_at - f->ring) / (f->integer_bytes + f->number_bytes);
@@ -23383,11 +23446,11 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step) {
 PTXK__PLAN(decoder) {
     ptxk__dec f;
     ptx_code code = ptxk__dec_form(desc, &f, why);
-    if (!code) code = ptxk__check_n("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
-    if (!code) code = ptxk__check_n("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
-    if (!code) code = ptxk__check_n("decoder", "sm_count", shape->sm_count, 65536, why);
+    if (!code) code = ptxk__check_size("decoder", "layers", shape->layers, PTXK__DEC_LAYERS, why);
+    if (!code) code = ptxk__check_size("decoder", "max_seq", shape->max_seq, PTXK__LEN_MAX, why);
+    if (!code) code = ptxk__check_size("decoder", "sm_count", shape->sm_count, 65536, why);
     if (code) return code;
-    ptxk__plan_one(plan, 1, 1, PTXK__DEC_WORKERS, 0);
+    ptxk__plan_launch(plan, 1, 1, PTXK__DEC_WORKERS, 0);
     plan->launch[1] = plan->launch[0];
     plan->launch[1].shared_bytes = PTXK__DEC_SHARED;
     plan->launches = 2;
@@ -23405,10 +23468,10 @@ static ptx_code ptxk__dec_check_matrix(const ptxk__dec *f, const char *name, con
     if (!e || !(f->d.formats & PTXK_SET(m->format)))
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: format is %s, not one of the description's",
                             name, ptxk__value_name_of(m->format).s);
-    if (columns % ptxk__block_whole(e))
+    if (columns % ptxk__block_even_values(e))
         return ptxk__refuse(why, PTX_E_ARGUMENT,
                             "decoder: %s: %u columns are no whole blocks of %u, those of %s", name, columns,
-                            ptxk__block_whole(e), ptxk_format_name(m->format));
+                            ptxk__block_even_values(e), ptxk_format_name(m->format));
     if (m->reserved)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: %s: reserved is %u, must be 0", name, m->reserved);
     return PTX_E_NONE;
@@ -23449,7 +23512,7 @@ PTXGEN_API uint64_t ptxk_decoder_bytes(const ptxk_decoder_desc *desc, const ptxk
                               + ptxk__dec_matrix_bytes(&l->expert_down, f.d.hidden, f.d.expert_ffn));
         for (b = 0; lengths && b < f.d.batch; b++) {
             uint32_t seen = f.d.window && !l->sees_all && lengths[b] > f.d.window ? f.d.window : lengths[b];
-            bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__kv_bytes(f.d.kv_type);
+            bytes += 2 * (uint64_t)seen * f.kv_rows * ptxk__float_bytes(f.d.kv_type);
         }
         if (f.d.head_norms) bytes += 8 * (uint64_t)f.d.head_dim;
     }
@@ -23470,11 +23533,12 @@ static ptx_code ptxk__dec_check_numbers(const ptxk_decoder_args *args, ptxk_mess
     if (args->n > args->max_seq)
         return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: n is %u, must be at most max_seq, %u", args->n,
                             args->max_seq);
-    code = ptxk__check_count("decoder", "end_count", args->end_count, 0, PTXK_DECODER_ENDS, why);
+    code = ptxk__check_arg_range("decoder", "end_count", args->end_count, 0, PTXK_DECODER_ENDS, why);
     if (!code)
-        code = ptxk__check_count("decoder", "layer_count", args->layer_count, 1, PTXK__DEC_LAYERS, why);
-    if (!code) code = ptxk__check_count("decoder", "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why);
-    if (!code) code = ptxk__check_count("decoder", "prompt_stride", args->prompt_stride, 1, UINT32_MAX, why);
+        code = ptxk__check_arg_range("decoder", "layer_count", args->layer_count, 1, PTXK__DEC_LAYERS, why);
+    if (!code) code = ptxk__check_arg_range("decoder", "max_seq", args->max_seq, 1, PTXK__LEN_MAX, why);
+    if (!code)
+        code = ptxk__check_arg_range("decoder", "prompt_stride", args->prompt_stride, 1, UINT32_MAX, why);
     if (!code) code = ptxk__check_zero("decoder", "reserved", args->reserved, why);
     return code;
 }
@@ -23524,7 +23588,7 @@ static ptx_code ptxk__dec_check_layer(const ptxk__dec *f, const ptxk_decoder_arg
     const ptxk_decoder_desc *d = &f->d;
     const ptxk_decoder_matrix *m[12];
     uint32_t rows[12], columns[12], i, n = 0, E = d->route.experts;
-    uint64_t cache = (uint64_t)d->batch * f->kv_rows * args->max_seq * ptxk__kv_bytes(d->kv_type);
+    uint64_t cache = (uint64_t)d->batch * f->kv_rows * args->max_seq * ptxk__float_bytes(d->kv_type);
     m[0] = &l->q, m[1] = &l->k, m[2] = &l->v, m[3] = &l->output, m[4] = &l->gate, m[5] = &l->up;
     m[6] = &l->down, m[7] = &l->router, m[8] = &l->shared_router, m[9] = &l->expert_gate;
     m[10] = &l->expert_up, m[11] = &l->expert_down;
@@ -23564,8 +23628,8 @@ static ptx_code ptxk__dec_check_other_layers(const ptxk_decoder_args *args, cons
         cache[0] = layers[j].k_cache, cache[1] = layers[j].v_cache;
         for (n = 0; j != i && n < PTXK__DEC_LAYER_SPANS; n++)
             for (c = 0; span[n].needed && c < 2; c++)
-                if (cache[c] < span[n].at ? span[n].at - cache[c] < bytes
-                                          : cache[c] - span[n].at < span[n].bytes)
+                if (cache[c] < span[n].address ? span[n].address - cache[c] < bytes
+                                               : cache[c] - span[n].address < span[n].bytes)
                     return ptxk__refuse(why, PTX_E_ARGUMENT, "decoder: layer %u: %s overlaps layer %u's %s",
                                         j, span[c].name, i, span[n].name);
     }
@@ -24030,7 +24094,8 @@ static void ptxk__dec_skip_to_slice(ptxk__slice_run *r, ptxk__dec_rows *o) {
     o->base = ptx_ptr_add(r->c->k, o->base, r->slice_offset, 1);
 }
 
-/* Continues the copies with the next rows, if these have the same format: ptxk__rows_state.next. */
+/* Continues the copies with the next rows, if these have the same format; this is
+   ptxk__rows_state.redirect_copies. */
 static void ptxk__dec_continue_copies(void *context) {
     ptxk__slice_run *r = (ptxk__slice_run *)context;
     ptxk__dec_state *c = r->c;
@@ -24061,11 +24126,11 @@ static void ptxk__slice_run_init(ptxk__dec_state *c, const ptxk__rows *f, ptxk__
     at = ptx_mul(k, c->warp, ptx_u32(c->f->ring / PTXK__DEC_WARPS));
     at = ptx_ptr_add(k, c->shared, at, 1);
     ptxk__rows_setup(k, f, &r->s, c->lane, at);
-    memcpy(r->s.kept, c->kept.kept, sizeof r->s.kept);
-    memcpy(r->s.full, c->kept.full, sizeof r->s.full);
+    memcpy(r->s.saved_start, c->kept.saved_start, sizeof r->s.saved_start);
+    memcpy(r->s.full_bytes, c->kept.full_bytes, sizeof r->s.full_bytes);
     r->s.slot = c->kept.slot;
-    r->s.ahead = c->kept.ahead;
-    r->s.next = ptxk__dec_continue_copies;
+    r->s.next_copy_step = c->kept.next_copy_step;
+    r->s.redirect_copies = ptxk__dec_continue_copies;
     r->s.context = r;
     while (1u << shift < f->block->values) shift++;
     at = ptx_get(k, c->j.columns);
@@ -24078,7 +24143,7 @@ static void ptxk__slice_run_init(ptxk__dec_state *c, const ptxk__rows *f, ptxk__
     end = ptx_min(k, end, r->row_bytes);
     bytes = ptx_sub(k, end, first);
     r->slice_offset = ptx_cvt(k, PTX_U64, first);
-    ptxk__rows_steps(k, f, &r->s, bytes);
+    ptxk__rows_count_steps(k, f, &r->s, bytes);
 }
 
 /* Issues the first copies of the next rows' weights, before the wait for x. */
@@ -25001,7 +25066,7 @@ static void ptxk__dec_run_product(ptxk__dec_state *c) {
         position.second = position.offset = ptx_u32(0);
         ptxk__dec_set_position(c, c->product_position, &position);
         x_loaded = ptx_var_new(k, ptx_u32(0));
-        ptxk__rows_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
+        ptxk__rows_new_vars(k, &c->kept, PTXK__DEC_ROUNDS); /* created here: not live during attention */
         for (i = 0; i < 3; i++) c->copy_position[i] = ptx_var_new(k, ptx_u32(0));
         ptx_loop(k);
         {
@@ -25416,9 +25481,9 @@ static void ptxk__dec_embed(ptxk__dec_state *c) {
                 ptx_if(k, p);
                 ptxk__octet_read(k, ptxk__blocks[i].id, at, c->lane, &o);
                 for (n = 0; n < 8; n++) {
-                    x[n] = o.has_offset ? ptx_fma(k, o.q[n], o.scale, o.offset)
-                           : o.scaled   ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
-                                        : o.q[n];
+                    x[n] = o.has_offset  ? ptx_fma(k, o.q[n], o.scale, o.offset)
+                           : o.has_scale ? ptx_op2(k, PTX_MUL, PTX_RN, o.q[n], o.scale)
+                                         : o.q[n];
                     if (f->d.embedding_scale < 0 || f->d.embedding_scale > 0)
                         x[n] = ptx_op2(k, PTX_MUL, PTX_RN, x[n], ptx_f32((double)f->d.embedding_scale));
                     ptx_set(k, value[n], x[n]);
@@ -25537,7 +25602,7 @@ static ptx_val ptxk__dec_load_rotated(ptxk__dec_state *c, ptx_val row, ptx_val e
     table = ptxk__arg_ptr(k, c->args, offsetof(ptxk_decoder_args, frequencies));
     table = ptx_ptr_add(k, table, pair, 8);
     pair = ptx_ld(k, PTX_F64, ptx_with(ptx_at(table, 0), PTX_NC));
-    ptxk__rope_turn(k, position, pair, &cosine, &sine);
+    ptxk__rope_cos_sin(k, position, pair, &cosine, &sine);
     pair = ptx_neg(k, sine); /* first of a pair: x c - other s; second: x c + other s */
     sine = ptx_selp(k, pair, sine, first);
     x = ptx_op2(k, PTX_MUL, PTX_RN, x, cosine);
@@ -25939,7 +26004,7 @@ static void ptxk__dec_run_attention(ptxk__dec_state *c) {
     uint32_t heads = f->d.batch * f->d.kv_heads, d = f->d.head_dim, i;
     uint32_t q_tiles = ptxk__ceil_div(f->q_rows, PTXK__DEC_TILE),
              kv_tiles = ptxk__ceil_div(f->kv_rows, PTXK__DEC_TILE);
-    uint32_t bytes = ptxk__kv_bytes(f->d.kv_type);
+    uint32_t bytes = ptxk__float_bytes(f->d.kv_type);
     ptxk__attention_part a;
     ptxk__wait w;
     ptx_val max_splits, items, item, x, y, p, at, part_keys, visible;

@@ -1376,8 +1376,8 @@ static void cover(const ptxk__span *s, unsigned char *bytes, unsigned *twice) {
     for (i = 0; i < s->count[0]; i++)
         for (j = 0; j < s->count[1]; j++)
             for (k = 0; k < s->count[2]; k++)
-                for (n = 0; n < s->row; n++) {
-                    uint64_t at = s->at + i * s->stride[0] + j * s->stride[1] + k * s->stride[2] + n;
+                for (n = 0; n < s->row_bytes; n++) {
+                    uint64_t at = s->address + i * s->stride[0] + j * s->stride[1] + k * s->stride[2] + n;
                     *twice += bytes[at];
                     bytes[at] = 1;
                 }
