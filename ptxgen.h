@@ -872,14 +872,14 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
 #define PTX__M3(a, b, c) (PTX__CM_##a, PTX__CM_##b, PTX__CM_##c)
 
 #define PTX__MIN_MAX(OP, FORM, ID, name)                                                                     \
-    OP(M##ID, name, "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                     \
-    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                 \
-    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(X16))                                                          \
-    FORM(M##ID, name, "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                               \
-    FORM(M##ID, name, "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                      \
-    FORM(M##ID, name, "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                        \
-    FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                    \
-    FORM(M##ID, name, "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))
+    OP(ID, name, "t=tt", 10, 0, 0, PTX__T2(INT, F64))                                                        \
+    FORM(ID, name, "t=tt", 80, 90, PTX__T1(S32), (0), (0), PTX__M1(RELU))                                    \
+    FORM(ID, name, "t=tt", 80, 90, PTX__T1(X16))                                                             \
+    FORM(ID, name, "t=tt", 80, 90, PTX__T1(S16X2), (0), (0), PTX__M1(RELU))                                  \
+    FORM(ID, name, "t=tt", 10, 0, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                         \
+    FORM(ID, name, "t=ttt", 88, 100, PTX__T1(F32), (0), PTX__M3(FTZ, NAN, ABS_OF))                           \
+    FORM(ID, name, "t=tt", 70, 80, PTX__T1(F16S), (0), PTX__M3(FTZ, NAN, XORSIGN_ABS))                       \
+    FORM(ID, name, "t=tt", 70, 80, PTX__T1(BF16S), (0), PTX__M2(NAN, XORSIGN_ABS))
 #define PTX__TABLE_ARITHMETIC(OP, FORM, T1, T2, T3, M1, M2, M3)                                              \
     /* id mnemonic operands version target facts types source allowed needed default */                      \
     /* moves */                                                                                              \
@@ -944,8 +944,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(NEG, "neg", "t=t", 10, 0, T1(F32), (0), M1(FTZ))                                                    \
     FORM(NEG, "neg", "t=t", 60, 53, T1(F16S), (0), M1(FTZ))                                                  \
     FORM(NEG, "neg", "t=t", 70, 80, T1(BF16S))                                                               \
-    PTX__MIN_MAX(OP, FORM, IN, "min")                                                                        \
-    PTX__MIN_MAX(OP, FORM, AX, "max")                                                                        \
+    PTX__MIN_MAX(OP, FORM, MIN, "min")                                                                       \
+    PTX__MIN_MAX(OP, FORM, MAX, "max")                                                                       \
     OP(RCP, "rcp", "t=t", 10, 0, 0, T1(F32), (0), M1(FTZ), M2(ROUND, APPROX), M1(RN))                        \
     FORM(RCP, "rcp", "t=t", 10, 0, T1(F64), (0), (0), M1(ROUND), M1(RN))                                     \
     FORM(RCP, "rcp", "t=t", 21, 0, T1(F64), (0), (0), M2(APPROX, FTZ))                                       \
