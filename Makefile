@@ -109,8 +109,10 @@ $(B)/results/dropin $(B)/results/layout $(B)/results/snippets $(B)/results/packa
 $(B)/results/%: $(B)/tests/% $(SIM) FORCE
 	@sh tests/run.sh one $(DRIVER) $(B) $* $<
 
+# Without the scripts that compile programs of their own.
 sanitize:
-	@$(MAKE) --no-print-directory B=build/sanitize CFLAGS="-O1 -g $(SANITIZE)" SIMFLAGS="-O1 -g $(SANITIZE)" proof
+	@$(MAKE) --no-print-directory B=build/sanitize CFLAGS="-O1 -g $(SANITIZE)" SIMFLAGS="-O1 -g $(SANITIZE)" \
+	  SCRIPTS="math/driver_all examples/command_lines" proof
 
 bench: $(SIM) $(B)/bench $(B)/bench_sim
 	@PTXGEN_CUDA_LIBRARY=$(SIM) $(B)/bench
