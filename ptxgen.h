@@ -65,8 +65,11 @@
           ptx_op2(k, PTX_ADD, PTX_RZ | PTX_FTZ, a, b) the caller chooses the instruction and its modifiers.
    OTHER INSTRUCTIONS  An instruction without a macro of its own is called by its name in the table, with its
           operands in the order of the PTX manual: ptx_op2(k, PTX_MBARRIER_INIT, 0, bar, ptx_imm(1)).
-          ptx_opn() is for those with groups of operands or several results. An address as operand stands for
-          [address], ptx_off(address, 16) for [address+16]. `build/ptxdump --reference` prints the table.
+          ptx_opn() is for those with groups of operands, several results or a type that no operand tells, as
+          of PTX_VADD. An address as operand stands for [address], ptx_off(address, 16) for [address+16].
+          `build/ptxdump --reference` prints the table.
+   MACROS  Most functions are called by a macro, which adds the call site. In C, put a compound literal among
+          its arguments in parentheses: ptx_printf(k, "%d %d\n", 2, ((ptx_val[]){a, b})).
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
           units in the last place (erfc, tgamma, lgamma: 4), stated for each function in [INTERFACE]. They
           take f32 and f64; integers have ptx_min, ptx_max, ptx_abs. The hardware's approximations have the
@@ -752,11 +755,14 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
    the printed text, the reference and the tests all derive from this line.
      OP(ID, mnemonic, operands, first .version, first target, facts, types, source types, modifiers allowed,
      needed, default)
+   First .version: 82 is PTX 8.2. First target: 90 is sm_90, 0 is every target; or a list, see TARGETS.
    The first form of an instruction is an OP, which makes the enumerator PTX_<ID>. Further forms are FORMs,
    without facts: they have those of the OP. (0) is the empty set; empty sets at the end may be left out.
    Needed modifiers are allowed too. Of each needed group of exclusive modifiers one must be given (if none of
    the first group is, the default is added), and every other needed modifier. The first form that fits types,
    modifiers and number of operands is used, preferably one that the target has. Facts are from ptxas 13.0.
+   Types that a call does not give are those of its operands at t and c (ptx__infer_types). A form with types,
+   but without t among its sources, thus needs ptx_opn or a function of its own.
    Mnemonic: modifiers, type and source type follow it, or replace %m, %t and %s in it; layouts replace %l.
      %1, %2, %4, %h and %q print n, 2n, 4n, n/2 and n/4: n is the number of registers in the '+' group.
    Operands: results, '=', sources.
@@ -2211,7 +2217,8 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
 PTXGEN_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                             ptx_val b, ptx_val c, ptx_val d, ptx_val e);
 /* The same for any number of operands and results, in the order in which they are printed; the elements of a
-   group follow each other. type, src_type: the types in its name; PTX_NONE: those of the operands. */
+   group follow each other. type, src_type: the types in its name; PTX_NONE: those of the operands, if the
+   table's operands have a t and a c to tell them. */
 #define ptx_opn(k, op, mods, type, src_type, n, operands, results, out)                                      \
     ptx_opn_((k), PTX__AT, (op), (mods), (type), (src_type), (n), (operands), (results), (out))
 PTXGEN_API void ptx_opn_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type type,
