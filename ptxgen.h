@@ -7797,7 +7797,8 @@ typedef struct ptx__graph {
     uint32_t registers;
     uint32_t *block_of_boundary;  /* number of instructions before that are not plain -> block */
     uint32_t *checked;            /* register -> block + 1 in which a use was last checked */
-    uint32_t *assignments;        /* register -> its list in module.references, index + 1; NULL: not needed */
+    uint32_t *assignments; /* register -> its list in module.references, index + 1. NULL: neither a collective
+                              instruction nor the address of a symbol, see PTX__SEEN_CONVERGENT */
     uint32_t *relevant, prefetch; /* see ptx__divide_blocks and ptx__relevant_at */
     uint32_t *stack, *mark;       /* scratch: a word for each block */
     /* Postdominators. The virtual exit is node number `blocks`. post_number 0: no path to an exit. */
@@ -7838,7 +7839,8 @@ static const ptx__definition *ptx__definition_of_register(const ptx_kernel *k, u
 static uint32_t ptx__definition_block(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
     return g->block_of_boundary[ptx__definition_of_register(k, word)->boundaries];
 }
-/* The defining instruction of a value; NULL if it is not a register, or a variable that is set again. */
+/* The defining instruction of a value; NULL if it is not a register, or a variable that is set again. Needs
+   g->assignments. */
 static const ptx__ins *ptx__defining_instruction(const ptx_kernel *k, const ptx__graph *g, uint32_t word) {
     return PTX__TAG(word) < PTX__REGISTER_CLASSES && !g->assignments[ptx__register_number(g, word)]
                ? &k->ins.at[ptx__definition_of_register(k, word)->instruction]
@@ -9370,7 +9372,9 @@ PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info
 
 /* -- verify: the list of checks -- */
 
-/* In this order: each relies on those before it. */
+/* In this order: each relies on those before it. ptx__make_graph has made blocks, edges and g->relevant;
+   ptx__check_paths adds predecessors and dominators, ptx__check_definitions the lists of assignments. A check
+   reports with ptx__fault. */
 static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
     ptx__check_paths,      ptx__check_definitions, ptx__check_ends,
     ptx__check_uniformity, ptx__check_copies,      ptx__check_products,
