@@ -3188,8 +3188,8 @@ typedef struct ptx__value_facts {
     uint8_t zeros;    /* low bits that are known to be zero, at most 7 */
     uint8_t asserted; /* the class that the caller asserts, + 1; 0: none */
     uint8_t read;     /* 1: an instruction has read it in this analysis */
-    /* A variable: its class and root from instruction last_set - 1, an assignment, to the end of that block.
-       last_set 0: no assignment has been visited. */
+    /* Of a variable: last_set - 1 is the last assignment that was visited, 0: none. From there to the end of
+       its block the variable has this class and root. */
     uint8_t last_class;
     uint32_t last_set, last_root;
 } ptx__value_facts;
@@ -8209,8 +8209,9 @@ static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* -- verify: calls --
-   The highest level (see uniformity) of a block in which an instruction may stand: for a call, it is the
-   lowest of the callee's instructions; it is computed once a function, see ptx__find_recursion. */
+   Every collective instruction has a highest level (see uniformity) that the block around it may have. That
+   of a call is the lowest of the highest levels in the called function. It is computed once for each
+   function, see ptx__find_recursion. */
 
 static void ptx__find_highest_level(ptx_kernel *k);
 
@@ -8243,7 +8244,8 @@ static unsigned ptx__call_level(const ptx_kernel *k, uint32_t i) {
     return least;
 }
 
-/* The highest level of a block in which an instruction may stand. 'G': a barrier for a number of warps. */
+/* The highest level of a block in which an instruction may stand. A barrier with a count of threads (slot
+   'G') is for that many, in whole warps. */
 static unsigned ptx__highest_level(const ptx_kernel *k, const ptx__ins *ins) {
     const ptx__form *form = ptx__form_of(k, ins);
     const uint32_t *end = k->words.at + ins->words + ins->count;
@@ -8284,24 +8286,25 @@ PTX__RARE void ptx__find_highest_level(ptx_kernel *k) {
    results have the highest class of their operands, or less if their dependence on %tid.x is understood. The
    caller may assert a lower class: ptx_uniform() and the like.
 
-   LEVEL of a block: which threads may execute it apart from the others. A branch whose condition has class C
-   is divergent if C is above CLUSTER: the threads of one group take the same path, different groups may take
-   different paths until they reconverge in the branch's immediate postdominator. The blocks in between are
-   control dependent on the branch, directly or through other branches, and have at least level C. A guarded
-   ret is a branch to the exit, which is then its postdominator: all blocks that follow depend on it. At level
-   WARP the warps may arrive apart, but the lanes of a warp arrive together: an instruction for a whole warp
-   may stand in a block of level WARP or less, a barrier of the block in one of level BLOCK or less.
+   LEVEL of a block: the largest group of threads that are sure to execute it together, as a class. A branch
+   whose condition has class C is divergent if C is above CLUSTER. Threads of one warp (for C = WARP; of one
+   block for C = BLOCK ...) take the same path. Others may take different paths, until they reconverge in the
+   branch's immediate postdominator. The blocks in between are control dependent on the branch, directly or
+   through other branches, and have at least level C. A guarded ret is a branch to the exit. The exit is then
+   the branch's postdominator, so all blocks that follow depend on it. At level WARP the warps may arrive
+   apart, but the lanes of a warp arrive together: an instruction for a whole warp may stand in a block of
+   level WARP or less, a barrier of the block in one of level BLOCK or less.
 
-   TEMPORAL DIVERGENCE. A register that is written in a block of level C and read in one of a lower level has
-   at least class C: its readers wrote it in different iterations of a loop or on different paths, or did not
-   write it and kept the old value of a variable.
+   TEMPORAL DIVERGENCE. A register that is written in a block of level C has at least class C where a block of
+   a lower level reads it: its readers wrote it in different iterations of a loop or on different paths, or
+   did not write it and kept the old value of a variable.
 
    ALGORITHM. ptx__mark_needed marks the branch conditions that decide who executes a collective instruction,
    and the instructions that compute them: little of most kernels. ptx__propagate visits these in text order,
    where definitions precede uses, computes classes, and raises the levels of the blocks that are control
-   dependent on each divergent branch. It is repeated while it changes what it has read before: the class of a
-   variable, or the level of an earlier block. Classes and levels only rise, so this ends. Then
-   ptx__check_convergence compares each collective instruction with the level of its block. */
+   dependent on each divergent branch. A pass is followed by another if it changed something after it had read
+   it: the class of a variable, or the level of an earlier block. Classes and levels only rise, so this ends.
+   Then ptx__check_convergence compares each collective instruction with the level of its block. */
 
 #define PTX__TID_WARP 1u /* see ptx__value_facts */
 #define PTX__TID_GROUP 2u
@@ -8314,10 +8317,10 @@ typedef struct ptx__uniformity {
     ptx__value_facts *value;  /* facts of the needed registers; value[0] stands for all others */
     uint32_t *index;          /* register -> index in value; 0: not needed */
     uint32_t *level, *branch; /* block -> its level; the branch that raised it, + 1 */
-    uint32_t *raised, pass;   /* block -> the last pass that raised its level; the current pass */
+    uint32_t *raised, pass;   /* block -> the last pass that raised its level; pass: the current, from 1 on */
     uint32_t *condition;      /* block -> the class of its branch's condition so far */
     uint32_t *condition_root; /* block -> the root of that condition, see ptx__value_facts */
-    /* For each level above CLUSTER, block -> see ptx__nearest_unraised. */
+    /* [level - 1]: for each level above CLUSTER; block -> see ptx__nearest_unraised */
     uint32_t *next_unraised[PTX__CLASS_LANE];
     uint32_t *needed;        /* one bit for each instruction */
     uint32_t *level_matters; /* block -> 1 if its level matters; see ptx__mark_needed */
@@ -8395,9 +8398,10 @@ static void ptx__mark_definitions(ptx__uniformity *u, uint32_t depth) {
     }
 }
 
-/* Mark the backward slices of the guards of collective instructions and of operands that must be uniform.
-   Then mark those of the conditions of branches on which a block whose level matters is control dependent: a
-   block with a collective instruction or a marked one, as its level adds to the class of what it writes. */
+/* Mark the backward slices (ptx__mark_definitions) of the guards of collective instructions and of operands
+   that must be uniform. The level of a block matters if it has a collective instruction, or a marked one,
+   since the level adds to the class of what that writes. Mark also the slices of the conditions of all
+   branches on which such a block is control dependent, until no more blocks matter. */
 static void ptx__mark_needed(ptx__uniformity *u) {
     const ptx_kernel *k = u->k;
     const ptx__graph *g = u->g;
@@ -8430,7 +8434,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
         for (i = 1, marked = 0; i < g->post_reached; i++) {
             const ptx__block *block = &g->block[b = g->post_order[i]];
             const uint32_t guard = PTX__PREDICATE(block->guard), stop = g->post_depth[g->post_idom[b]];
-            int depends = round > 16; /* then mark all that are left */
+            int depends = round > 16; /* then mark all that are left: more is never wrong, only slower */
             if (!block->guard || (u->level_matters[b] && u->index[ptx__register_number(g, guard)])) continue;
             for (e = 0; e < 2; e++) {
                 s = block->next[e];
@@ -8445,7 +8449,7 @@ static void ptx__mark_needed(ptx__uniformity *u) {
     }
     for (a = 0; a + 1 < k->asserted.count; a += 2)
         ptx__facts_of(u, k->asserted.at[a])->asserted = (uint8_t)(k->asserted.at[a + 1] + 1);
-    u->value[0].asserted = 0;
+    u->value[0].asserted = 0; /* set by asserted registers that are not needed */
 }
 
 /* The class of a value that is uniform in each row of `threads` consecutive threads. */
@@ -8475,9 +8479,9 @@ static uint8_t ptx__low_zeros(uint64_t n) {
     return zeros;
 }
 
-/* Lower x's level to the highest of the variable's assignments from which a path leads to block b: an
-   assignment in one branch of an `if` does not matter to a read in the other. Does nothing when the effort is
-   used up. */
+/* Lower x's level, the highest of all blocks that assign to the variable, to the highest of those from which
+   a path leads to block b: an assignment in one branch of an `if` does not matter to a read in the other.
+   Does nothing when the effort is used up. */
 PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__value_facts *x) {
     const ptx__graph *g = u->g;
     uint32_t depth = 0, from = b, e, at, by = ptx__definition_block(u->k, g, word);
@@ -8500,8 +8504,9 @@ PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint3
     }
 }
 
-/* The facts of a register as instruction i of block b reads it. An assignment earlier in b decides the class
-   of a variable; otherwise a level above that of b raises it (temporal divergence). */
+/* The facts of a register as instruction i of block b reads it. If b assigns to a variable before i, the last
+   such assignment decides its class. Otherwise a level of the register above that of b raises the class
+   (temporal divergence). */
 static ptx__value_facts ptx__read_register(ptx__uniformity *u, uint32_t word, uint32_t i, uint32_t b) {
     const uint32_t number = ptx__register_number(u->g, word);
     ptx__value_facts *of = &u->value[u->index[number]], x = *of;
@@ -8549,9 +8554,10 @@ static int ptx__truncates_negative(const ptx__form *form, const ptx__value_facts
     return form->row->op == PTX_DIV && form->type == PTX_S32 && !(x->tid_flags & PTX__TID_SELF);
 }
 
-/* The class of an operation on x[0], derived from %tid.x (see ptx__value_facts), and x[1], its words at w:
-   WARP or GROUP if the result changes only at multiples of 32 or 128 threads (rows: of how many), and the
-   rows of a 2D or 3D block are such a multiple long, too. A block of undeclared shape is taken as 1D. */
+/* The class of the result of an operation on x[0], which is derived from %tid.x (see ptx__value_facts), and
+   x[1], whose words are at w. In a 1D block the result changes only at multiples of `rows` threads. If these
+   are multiples of 32, the class is WARP, of 128 GROUP; in a 2D or 3D block only if its own rows are such a
+   multiple long, too. A block of undeclared shape is taken as 1D. */
 PTX__RARE unsigned ptx__tid_operation_class(const ptx_kernel *k, const ptx__form *form,
                                             const ptx__value_facts *x, const uint32_t *w) {
     const unsigned op = form->row->op, outcomes = op == PTX_SETP ? ptx__true_outcomes(form) : 0u;
@@ -8707,8 +8713,9 @@ static uint32_t ptx__next_needed(ptx__uniformity *u, uint32_t i) {
     return 32 * word + ptx__lowest_bit(bits);
 }
 
-/* The nearest postdominator of b, or b itself, that has not been raised to the level. next_unraised: block ->
-   itself if it has not been raised, else a block on the way to that one. */
+/* The nearest postdominator of b, or b itself, that has not been raised to the level. next_unraised is a
+   union-find structure with path halving: block -> itself if it has not been raised, else a block on the way
+   up the postdominator tree to one that has not. */
 static uint32_t ptx__nearest_unraised(uint32_t *next_unraised, uint32_t b) {
     while (next_unraised[b] != b) {
         next_unraised[b] = next_unraised[next_unraised[b]];
@@ -8747,7 +8754,8 @@ static int ptx__raise_levels(ptx__uniformity *u, uint32_t from, uint32_t level) 
     return before;
 }
 
-/* Raise levels if the branch at the end of block b diverges more than before; as ptx__raise_levels. */
+/* Raise levels if the branch at the end of block b diverges more than before. Returns what ptx__raise_levels
+   returns. */
 static int ptx__propagate_divergence(ptx__uniformity *u, uint32_t b) {
     const ptx__block *block = &u->g->block[b];
     ptx__value_facts condition;
