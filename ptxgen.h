@@ -5085,8 +5085,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
    Most instructions of a kernel resemble an earlier one. Their checks depend only on the instruction, its
    modifiers and the kinds of its operands: the upper 16 bits of each handle, which are the same for any
    owner, register and small number. So the first instruction of such a request leaves a memo of its checked
-   form. For the next ones, ptx__record checks owners and registers, and immediates against an upper limit in
-   the memo. */
+   form. For the next ones, ptx__record_n checks owners and registers, and immediates against an upper limit
+   in the memo. */
 
 /* The kind of an operand. */
 static uint32_t ptx__kind_of(ptx_val v) { return (uint32_t)(v.handle >> 48); }

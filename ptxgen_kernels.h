@@ -1976,7 +1976,8 @@ PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, c
                         desc ? "arguments are" : "description is");
 }
 
-/* Begins the check function of an operation; its body follows. */
+/* Begins the check function of an operation, ptxk__check_<name>; its body follows. Some helpers have names of
+   this kind, such as ptxk__check_scale: no operation can be called so. The same holds for PTXK__PLAN. */
 #define PTXK__CHECK(name)                                                                                    \
     PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
                                           ptxk_message *why);                                                \
