@@ -1792,9 +1792,9 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__SURFACE_FORM(OP, RED_OR_##DIM, "red.b.or." dim "%t", "=[d" at "t", PTX__REGISTER_1, PTX__T1(B32))
 /* Video instructions on two 16-bit or four 8-bit parts. */
 #define PTX__VIDEO(OP, ID, name)                                                                             \
-    OP(V##ID##2, "v" name "2%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+    OP(V##ID##2, "v" name "2%t%s%s%m", "t=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
         PTX__M1(SAT))                                                                                        \
-    OP(V##ID##4, "v" name "4%t%s%s%m", "y=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
+    OP(V##ID##4, "v" name "4%t%s%s%m", "t=uuu", 30, 30, PTX__REGISTERS, PTX__T1(I32), PTX__T1(I32),          \
         PTX__M1(SAT))
 #define PTX__TABLE_SURFACES(OP, FORM, T1, T2, T3, M1, M2, M3)                                                \
     PTX__SURFACE_ROWS(OP, FORM, 1D, "1d", "{u}]")                                                            \
@@ -1811,13 +1811,13 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(SUQ_ARRAY_SIZE, "suq.array_size.b32", "u=[d]", 41, 20, PTX__REGISTER_1, (0))                          \
     OP(ISTYPEP_TEXREF, "istypep.texref", "p=d", 40, 30, PTX__REGISTER_1, (0))                                \
     /* video */                                                                                              \
-    OP(VADD, "vadd%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
-    OP(VSUB, "vsub%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
-    OP(VABSDIFF, "vabsdiff%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                           \
-    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "y=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                  \
-    OP(VMIN, "vmin%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
-    OP(VMAX, "vmax%t%s%s%m", "y=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
-    OP(VMAD, "vmad%t%s%s%m", "y=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                  \
+    OP(VADD, "vadd%t%s%s%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VSUB, "vsub%t%s%s%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VABSDIFF, "vabsdiff%t%s%s%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                           \
+    OP(VABSDIFF_ADD, "vabsdiff%t%s%s%m.add", "t=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                  \
+    OP(VMIN, "vmin%t%s%s%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VMAX, "vmax%t%s%s%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
+    OP(VMAD, "vmad%t%s%s%m", "t=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                  \
     OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), T1(I32), (0), M1(CMP_ORDERED))                            \
     PTX__VIDEO(OP, ADD, "add")                                                                               \
     PTX__VIDEO(OP, SUB, "sub")                                                                               \
@@ -5729,7 +5729,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                 ptx__fail(k, v[i].kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
                           "operand %u of %s is %s", i + 1, row->name, ptx__describe(v[i]));
         if (type == PTX_NONE) {
-            ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
+            for (i = 0; i < n && !v[i].type; i++) {}
+            ptx__fail(k, PTX_E_TYPE, site,
+                      i < n ? "%s: the operands do not tell its type; call ptx_opn() with the type"
+                            : "%s: no operand has a type to go by; use ptx_u32() or the like",
                       row->name);
             return;
         }

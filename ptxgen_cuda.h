@@ -2464,18 +2464,18 @@ PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
                  {"two dimensions with levels", {73, 74, 0, 56, 57, 0}},
                  {"two dimensions for gathers", {45, 46, 0, 56, 57, 0}}};
     const uint32_t size[3] = {d->width, d->height, d->layers ? ptxcu__array_slices(d) : d->depth};
-    uint32_t kind = d->depth ? 2 : d->height ? 1 : 0, max[6], faces, i, n = 3;
+    uint32_t kind = d->depth ? 2 : d->height ? 1 : 0, most[6], faces, i, n = 3;
     if (d->layers) kind += 3;
     if (d->flags & (uint32_t)PTXCU_ARRAY_CUBE) kind = d->layers ? 6 : 5;
     if (kind < 2 && d->levels) kind += 7;
     if (kind == 1 && d->flags & (uint32_t)PTXCU_ARRAY_GATHER) kind = 9;
     if (d->flags & (uint32_t)PTXCU_ARRAY_SURFACE) n = 6;
     for (i = 0; i < n; i++)
-        max[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
-    if (kind == 2 && n == 3 && d->depth > max[2]) /* the alternate limits: deeper, but less wide */
-        for (i = 0; i < 3; i++) max[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
+        most[i] = kinds[kind].limit[i] ? (uint32_t)ptxcu__get_attribute(cu, kinds[kind].limit[i]) : 0;
+    if (kind == 2 && n == 3 && d->depth > most[2]) /* the alternate limits: deeper, but less wide */
+        for (i = 0; i < 3; i++) most[i] = (uint32_t)ptxcu__get_attribute(cu, 47 + (int)i);
     for (i = 0; i < n; i++) {
-        if (!max[i] || size[i % 3] <= max[i]) continue;
+        if (!most[i] || size[i % 3] <= most[i]) continue;
         faces = kind == 6 && i % 3 == 2 ? 6 : 1;
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
                            "ptxcu_array_create: %s is %u, this device has at most %u%s of %s",
@@ -2483,7 +2483,7 @@ PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
                            : i % 3 == 1 ? "height"
                            : d->layers  ? "layers"
                                         : "depth",
-                           (unsigned)(size[i % 3] / faces), (unsigned)(max[i] / faces),
+                           (unsigned)(size[i % 3] / faces), (unsigned)(most[i] / faces),
                            i < 3 ? "" : " for a surface", kinds[kind].name);
     }
     return PTXCU_E_NONE;
@@ -4648,8 +4648,8 @@ static ptxcu_code ptxcu__fail_cluster(ptxcu *cu, const ptxcu__entry *e, const pt
 }
 
 static int ptxcu__is_valid_cluster(const ptxcu *cu, const ptx_launch *g) {
-    const uint32_t *c = g->cluster, max = cu->info.max_cluster;
-    return c[0] - 1 < max && c[1] - 1 < max && c[2] - 1 < max && c[0] * c[1] * c[2] <= max
+    const uint32_t *c = g->cluster, most = cu->info.max_cluster;
+    return c[0] - 1 < most && c[1] - 1 < most && c[2] - 1 < most && c[0] * c[1] * c[2] <= most
            && g->grid[0] % c[0] == 0 && g->grid[1] % c[1] == 0 && g->grid[2] % c[2] == 0;
 }
 
@@ -5662,11 +5662,12 @@ PTXK__SHARED void ptxcu__report_plan_error(ptxcu__operation_check *c, ptx_code c
     c->code = ptxcu__fail(c->cu, PTXCU_E_SHAPE, "%s", text);
 }
 
-/* Require a field to be at most `max`, which is 0 or 1. */
-PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x, uint32_t max) {
-    if (c->code != PTXCU_E_NONE || x <= max) return;
+/* Require a field to be at most `most`, which is 0 or 1. */
+PTXK__SHARED void ptxcu__require_flag(ptxcu__operation_check *c, const char *name, uint32_t x,
+                                      uint32_t most) {
+    if (c->code != PTXCU_E_NONE || x <= most) return;
     c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT, "%s: %s is %u, must be 0%s", c->name, name, (unsigned)x,
-                          max ? " or 1" : "");
+                          most ? " or 1" : "");
 }
 
 #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_GEMM | PTXK_OP_EMBED)

@@ -126,11 +126,12 @@ extern "C" {
 #endif
 /* Whether any of these operations is compiled: #if PTXK__HAS(PTXK_OP_GEMV | PTXK_OP_DECODER). */
 #define PTXK__HAS(operations) ((PTXK_ONLY) & ~(PTXK_NO) & (operations))
-#if !PTXK__HAS(0x1ffff)
+#define PTXK__ALL 0x1ffff
+#if !PTXK__HAS(PTXK__ALL)
 #error "PTXK_ONLY and PTXK_NO leave no operation: their values are sums of PTXK_OP_..."
 #endif
 #if defined(PTXGEN_STATIC) && defined(PTXGEN_IMPLEMENTATION) && defined(__GNUC__)                            \
-    && PTXK__HAS(0x1ffff) != 0x1ffff
+    && PTXK__HAS(PTXK__ALL) != PTXK__ALL
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
 
@@ -1941,15 +1942,16 @@ PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, co
 
 /* Begins the plan function of an operation; its body follows, compiled for size like that of PTXK__EMIT. */
 #define PTXK__PLAN(name)                                                                                     \
-    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
-                                         ptx_plan *plan, ptxk_message *why);                                 \
+    PTX__RARE ptx_code ptxk__plan_of_##name(const ptxk_##name##_desc *desc,                                  \
+                                            const ptxk_##name##_shape *shape, ptx_plan *plan,                \
+                                            ptxk_message *why);                                              \
     PTXGEN_API ptx_code ptxk_##name##_plan(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, \
                                            ptx_plan *plan, ptxk_message *why) {                              \
         ptx_code code = ptxk__plan_start(#name, desc, shape, plan, sizeof(ptxk_##name##_args), why);         \
-        return code ? code : ptxk__plan_##name(desc, shape, plan, why);                                      \
+        return code ? code : ptxk__plan_of_##name(desc, shape, plan, why);                                   \
     }                                                                                                        \
-    PTX__RARE ptx_code ptxk__plan_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape,   \
-                                         ptx_plan *plan, ptxk_message *why)
+    PTX__RARE ptx_code ptxk__plan_of_##name(                                                                 \
+        const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, ptx_plan *plan, ptxk_message *why)
 
 #define PTXK__FLAT_THREADS 256u
 
@@ -1976,18 +1978,17 @@ PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, c
                         desc ? "arguments are" : "description is");
 }
 
-/* Begins the check function of an operation, ptxk__check_<name>; its body follows. Some helpers have names of
-   this kind, such as ptxk__check_scale: no operation can be called so. The same holds for PTXK__PLAN. */
+/* Begins the check function of an operation; its body follows. */
 #define PTXK__CHECK(name)                                                                                    \
-    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
-                                          ptxk_message *why);                                                \
+    PTX__RARE ptx_code ptxk__check_of_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args, \
+                                             ptxk_message *why);                                             \
     PTXGEN_API ptx_code ptxk_##name##_check(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,  \
                                             ptxk_message *why) {                                             \
         ptx_code code = ptxk__check_start(#name, desc, args, why);                                           \
-        return code ? code : ptxk__check_##name(desc, args, why);                                            \
+        return code ? code : ptxk__check_of_##name(desc, args, why);                                         \
     }                                                                                                        \
-    PTX__RARE ptx_code ptxk__check_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,    \
-                                          ptxk_message *why)
+    PTX__RARE ptx_code ptxk__check_of_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args, \
+                                             ptxk_message *why)
 
 /* Refuses a reserved field that is not 0. */
 PTXK__SHARED ptx_code ptxk__check_zero(const char *op, const char *field, uint32_t x, ptxk_message *why) {

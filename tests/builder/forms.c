@@ -1083,7 +1083,8 @@ static void everyday(void) {
     begin("90", 0), ptx_ballot(k, of_type[PTX_PRED], ptx_imm(0)), WRONG(PTX_E_RANGE, "member mask");
     begin("90", 0), ptx_ldmatrix(k, 3, sh, out), WRONG(PTX_E_ARGUMENT, "ldmatrix");
     begin("90", 0), ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_S8, PTX_S8, d, a, b, c), WRONG(PTX_E_FORM, "s8");
-    begin("90", 0), ptx_op2(k, PTX_MMA_M16N8K16_F32, 0, w, w), WRONG(PTX_E_TYPE, "ptx_u32");
+    begin("90", 0), ptx_op2(k, PTX_MMA_M16N8K16_F32, 0, w, w), WRONG(PTX_E_TYPE, "ptx_opn");
+    begin("90", 0), ptx_op1(k, PTX_NEG, 0, ptx_imm(1)), WRONG(PTX_E_TYPE, "ptx_u32");
     begin("90", 0), ptx_ld(k, PTX_U32, ptx_with(ptx_at(w, 0), PTX_L2_CACHE_HINT)),
         WRONG(PTX_E_HANDLE, "policy");
     begin("90", 0), ptx_op1(k, PTX_POPC, 0, ptx_off(w, 8)), ptx_ret(k);

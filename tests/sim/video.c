@@ -92,6 +92,7 @@ static int64_t primary(const video *v, uint32_t op, int64_t a, int64_t b)
     case V_AVRG: return (a + b + (a + b >= 0)) >> 1;
     default: { /* shifts: b is unsigned */
         uint32_t n = v->wrap ? (uint32_t)b & 31 : b > 32 ? 32 : (uint32_t)b;
+        if (op == V_SHL && n == 32 && a > INT32_MAX) return (int64_t)0x7fffffff << 32; /* clamps as 2^63 would */
         return op == V_SHL ? (int64_t)((uint64_t)a << n) : a >> n;
     }
     }
