@@ -68,8 +68,8 @@
           ptx_opn() is for those with groups of operands, several results or a type that no operand tells, as
           of PTX_VADD. An address as operand stands for [address], ptx_off(address, 16) for [address+16].
           `build/ptxdump --reference` prints the table.
-   MACROS  Most functions are called by a macro, which adds the call site. In C, put a compound literal among
-          its arguments in parentheses: ptx_printf(k, "%d %d\n", 2, ((ptx_val[]){a, b})).
+   MACROS  Most functions are called by a macro, which adds the call site. Put parentheses around a compound
+          literal of C among its arguments: ((ptx_val[]){a, b}).
    MATHEMATICS  ptx_sin(k, x), ptx_pow(k, x, y) ... have C's names and C's meaning, and an error of at most 2
           units in the last place (erfc, tgamma, lgamma: 4), stated for each function in [INTERFACE]. They
           take f32 and f64; integers have ptx_min, ptx_max, ptx_abs. The hardware's approximations have the
