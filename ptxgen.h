@@ -4358,6 +4358,10 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
                    *lacking = NULL;
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
+    if (asked && !(asked & PTX__FAMILY)) {
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s: 0x%llx is no modifier", row->name, (unsigned long long)asked);
+        return NULL;
+    }
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         const uint64_t types = ptx__types_of(row), sources = ptx__sources_of(row);
         const ptx_mods allowed = ptx__allowed(row), needed = ptx__needed(row);

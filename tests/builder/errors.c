@@ -241,6 +241,7 @@ static void forms(void) {
 }
 
 static void modifiers(void) {
+    ptx_val fragment[8];
     start(75), L ptx_op2(k, PTX_ADD, PTX_HI, u, u), WRONG("add.hi", PTX_E_MODIFIER, "add|.hi");
     start(75), L ptx_op2(k, PTX_ADD, PTX_SAT, u, u), WRONG("add.sat.u32", PTX_E_MODIFIER, "add|.sat");
     start(75), L ptx_op2(k, PTX_ADD, PTX_RN | PTX_RZ, f, f),
@@ -256,6 +257,10 @@ static void modifiers(void) {
     WRONG("and alone", PTX_E_MODIFIER, "setp");
     start(75), L ptx_op2(k, PTX_ADD, PTX_CS, u, u),
     WRONG("memory modifier on add", PTX_E_MODIFIER, "add|.cs");
+    start(75), L ptx_op2(k, PTX_ADD, PTX_RN & ~PTX__FAMILY, f, f),
+    WRONG("a modifier of no family", PTX_E_MODIFIER, "add|0x400000 is no modifier");
+    start(75), L ptx_opn(k, PTX_WMMA_LOAD_B_M32N8K16, PTX_COL & ~PTX__FAMILY, PTX_F16, 0, 1, &w, 8, fragment),
+    WRONG("a layout of no family", PTX_E_MODIFIER, "wmma|is no modifier");
     start(75), L ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 0), PTX_RZ)), ptx_ret(k);
     WRONG("rounding on ld", PTX_E_MODIFIER, "ld");
     start(75), L ptx_ld(k, PTX_U32, ptx_with(ptx_at(w, 0), PTX_HI)), ptx_ret(k);
