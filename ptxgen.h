@@ -8653,6 +8653,7 @@ static ptx__value_facts ptx__result_facts(ptx__uniformity *u, const ptx__ins *in
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
     }
+    if (!strchr("usb", ptx__fact(form->type)->kind)) return r; /* the facts below are of integers */
     if (x[0].tid_flags
         && ((n == 2 && !(form->row->op == PTX_SETP && form->operands[2])) || form->row->op == PTX_BFE)) {
         narrower = ptx__tid_operation_class(u->k, form, x, ptx__next_operand(first));

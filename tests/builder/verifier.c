@@ -239,7 +239,7 @@ static void test_members(void) {
 
 /* The number of a warp: all the ways to write it, and what is none. */
 static void test_warp_numbers(void) {
-    ptx_val x, i;
+    ptx_val y, x, i;
     ptx_var v;
     int bounds;
     for (bounds = 0; bounds < 4; bounds++) { /* declared, bounded, of another size, not at all */
@@ -277,6 +277,16 @@ static void test_warp_numbers(void) {
     start(), x = ptx_bfe(k, tid, ptx_imm(5), n), IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
     start(), x = ptx_bfe(k, tid, ptx_imm(5), ptx_and(k, tid, ptx_imm(3))), IF(PTX_LT, x, n), shuffle();
     ptx_end(k), WRONG(DIVERGENT, "warp");
+    /* the same bits as floats: NaN begins at 0x7f800001, sums are rounded, products have no zeros */
+    start(), x = ptx_as(ptx_add(k, tid, ptx_u32(0x7f800000)), PTX_F32);
+    IF(PTX_LTU, x, ptx_as(ptx_shl(k, n, ptx_imm(5)), PTX_F32)), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "warp");
+    start(), y = ptx_as(ptx_shl(k, n, ptx_imm(5)), PTX_F32), x = ptx_add(k, ptx_as(tid, PTX_F32), y);
+    x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_imm(5)), IF(PTX_LT, x, n), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "warp");
+    start(), y = ptx_as(ptx_shl(k, n, ptx_imm(5)), PTX_F32), x = ptx_mul(k, y, y);
+    x = ptx_shr(k, ptx_add(k, tid, ptx_as(x, PTX_U32)), ptx_imm(5)), IF(PTX_LT, x, n), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "warp");
     start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(5))), shuffle(), ptx_end(k), FINE;
     start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(4))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
     start(), IF(PTX_LE, tid, ptx_shl(k, n, ptx_imm(5))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
