@@ -6314,6 +6314,14 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
     return symbol;
 }
 
+/* Make a variable of the module and list it in PTX__OF_LIBRARY. An error if the caller has used its name. */
+PTX__APART static ptx_symbol ptx__library_variable(ptx_module *m, const char *site,
+                                                   const ptx_variable_desc *desc) {
+    ptx_symbol v = ptx_variable_(m, site, desc);
+    if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
+    return v;
+}
+
 static int ptx__variable_ok(ptx_module *m, const char *site, ptx_symbol s) {
     if (s.owner == m->owner && s.index < m->variables.count) return 1;
     ptx_fail(m, s.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site, "a variable that is not this module's");
@@ -10640,13 +10648,6 @@ static const char *ptx__formula_text(const char *name, size_t length) {
         if (!strncmp(ptx__formulas[i], name, length) && !ptx__formulas[i][length])
             return ptx__formulas[i] + length + 1;
     return "";
-}
-
-/* Make a variable of the module and list it in PTX__OF_LIBRARY. An error if the caller has used its name. */
-PTX__RARE ptx_symbol ptx__library_variable(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
-    ptx_symbol v = ptx_variable_(m, site, desc);
-    if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
-    return v;
 }
 
 /* Load word i of a table in the module: 64 zero bits, then those of 1 / pi from the one of weight 1/2 on. */
