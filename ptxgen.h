@@ -783,8 +783,9 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__CONVERGENT_BLOCK 4u
 #define PTX__CONVERGENT_CLUSTER 5u
 /* UNIFORM: how uniform the result is. LANE: it differs between threads. LANE_OF: it is the first operand of
-   the lane that the second operand names. WARP, BLOCK: it is uniform in a warp, in a block. None of these: as
-   uniform as the operands. */
+   the lane that the second operand names, if the third is 31; else it differs. WARP, BLOCK: it is uniform in
+   a warp, in a block; WARP with a member mask: in the lanes of that mask. None of these: as uniform as the
+   operands. */
 #define PTX__UNIFORM_LANE (1u << 3)
 #define PTX__UNIFORM_LANE_OF (2u << 3)
 #define PTX__UNIFORM_WARP (3u << 3)
@@ -8645,7 +8646,6 @@ static ptx__value_facts ptx__result_facts(ptx__uniformity *u, const ptx__ins *in
     r.root = i + 1;
     switch (form->result) { /* independent of the operands */
     case PTX__RESULT_LANE: r.class_ = PTX__CLASS_LANE; return r;
-    case PTX__RESULT_UNIFORM_WARP: r.class_ = PTX__CLASS_WARP; return r;
     case PTX__RESULT_UNIFORM_BLOCK:
         r.class_ = strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
         return r;
@@ -8656,7 +8656,17 @@ static ptx__value_facts ptx__result_facts(ptx__uniformity *u, const ptx__ins *in
         x[n] = ptx__operand_facts(u, w, i, b);
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
     }
+    if (form->result == PTX__RESULT_UNIFORM_WARP) { /* in the lanes of one mask, which may be several */
+        r.class_ = n == 2 && x[1].class_ > PTX__CLASS_WARP ? x[1].class_ : (unsigned)PTX__CLASS_WARP;
+        r.root = r.class_ > PTX__CLASS_WARP ? x[1].root : i + 1;
+        return r;
+    }
     if (form->result == PTX__RESULT_LANE_OF) { /* shfl.idx: uniform in the warp if the lane is */
+        w = ptx__next_operand(ptx__next_operand(first));
+        if (!PTX__IS_INTEGER(*w) || w[1] != 31) { /* segments, or lanes that keep their own */
+            r.class_ = PTX__CLASS_LANE, r.root = i + 1;
+            return r;
+        }
         r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : (unsigned)PTX__CLASS_WARP;
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;

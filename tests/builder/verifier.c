@@ -227,6 +227,19 @@ static void test_members(void) {
     start(), x = ptx_and(k, lane, ptx_u32(3)), ptx_switch(k, x, 3), ptx_case(k, 1), masked(ptx_b32(~0u));
     ptx_end(k), WRONG(DIVERGENT, "shfl");
     start(), ptx_switch(k, n, 3), ptx_case(k, 1), masked(ptx_b32(~0u)), ptx_end(k), FINE;
+    /* shfl.idx: all read the same lane only if the segment is the warp; others may keep their own value */
+    start(), x = ptx_shfl_idx(k, lane, zero, ptx_imm(31), ptx_b32(~0u)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), FINE;
+    start(), x = ptx_shfl_idx(k, lane, zero, ptx_imm(0x181f), ptx_b32(~0u)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), WRONG(DIVERGENT, "shfl.sync.idx");
+    start(), x = ptx_shfl_idx(k, lane, ptx_imm(20), ptx_imm(15), ptx_b32(~0u)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), WRONG(DIVERGENT, "shfl.sync.idx");
+    /* a vote among the lanes of a mask: two masks, two results */
+    start(), q = ptx_setp(k, PTX_LT, lane, ptx_imm(16));
+    x = ptx_selp(k, ptx_u32(0xffff), ptx_u32(0xffff0000), q), x = ptx_ballot(k, q, x);
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), WRONG(DIVERGENT, "%laneid");
+    start(), q = ptx_setp(k, PTX_LT, lane, n), x = ptx_ballot(k, q, ptx_b32(~0u)), x = ptx_ballot(k, q, x);
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
     start(), x = ptx_activemask(k), masked(x), FINE;
     start(), IF(PTX_LT, tid, n), x = ptx_activemask(k), masked(x), ptx_end(k), FINE;
     start(), q = ptx_setp(k, PTX_LT, tid, n), x = ptx_ballot(k, q, ptx_b32(~0u)), ptx_if(k, q), masked(x);
