@@ -2384,7 +2384,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 
 /* Textures. texture: the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
    results of type PTX_F32, PTX_U32 or PTX_S32, as the object gives; channels that it lacks are 0. at: the n
-   operands of the instruction after the texture; a value that only pads three to four may be left out.
+   operands of the instruction after the texture; those that only pad three to four may all be left out.
      PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the centre of the first is 0.5) or normalised to 0 ... 1,
                             as the object says; or 32-bit integers, a texel's index: not filtered, 0 outside
      PTX_TEX_A1D, _A2D      a layer, u32 (beyond the last: the last), then x, y
@@ -7267,22 +7267,21 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
     ptx_val list[16];
     const int cubes = op == PTX_TEX_ACUBE || op == PTX_TEX_LEVEL_ACUBE || op == PTX_TEX_GRAD_ACUBE
                       || (op >= PTX_TLD4_R_ACUBE && op <= PTX_TLD4_A_ACUBE);
-    unsigned sources, count = 0, used = 0, groups = 0, place = 0;
+    unsigned sources = 0, count = 0, used = 0, groups = 0, place = 0;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, signature, &sources) : NULL;
-    if (!p) return;
     list[count++] = texture;
-    for (p += 3; *p; p++) {
+    for (p = p ? p + 3 : ""; *p; p++) {
         if (*p == '{') groups++, place = 0;
         if (!ptx__is_slot(*p)) continue;
         if (++place == 4 && n != sources - 1 && !(cubes && groups == 1)) list[count] = list[count - 1];
         else list[count] = used < n ? ptx__coordinate(at[used], *p) : texture, used++;
         count++;
     }
-    if (used != n)
+    if (ptx__ready(k) && used != n)
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u value%s behind the texture, %u given",
                   ptx__rows[k->m->first_row[op]].name, used, used == 1 ? "" : "s", n);
-    else
-        ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
+    /* after an error, this only sets the results to "no value" */
+    ptx_opn_(k, site, op, 0, type, PTX_NONE, count, list, 4, out);
 }
 
 PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
