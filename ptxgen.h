@@ -789,8 +789,9 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 #define PTX__CONVERGENT_BLOCK 4u
 #define PTX__CONVERGENT_CLUSTER 5u
 /* UNIFORM: how uniform the result is. LANE: it differs between threads. LANE_OF: it is the first operand of
-   the lane that the second operand names. WARP, BLOCK: it is uniform in a warp, in a block. None of these: as
-   uniform as the operands. */
+   the lane that the second operand names, if the third is 31; else it differs. WARP, BLOCK: it is uniform in
+   a warp, in a block; WARP with a member mask: in the lanes of that mask. None of these: as uniform as the
+   operands. */
 #define PTX__UNIFORM_LANE (1u << 3)
 #define PTX__UNIFORM_LANE_OF (2u << 3)
 #define PTX__UNIFORM_WARP (3u << 3)
@@ -2390,7 +2391,7 @@ PTXGEN_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space
 
 /* Textures. texture: the 64-bit object of ptxcu_texture_create, a parameter of type PTX_U64. out: four
    results of type PTX_F32, PTX_U32 or PTX_S32, as the object gives; channels that it lacks are 0. at: the n
-   operands of the instruction after the texture; a value that only pads three to four may be left out.
+   operands of the instruction after the texture; those that only pad three to four may all be left out.
      PTX_TEX_1D, _2D, _3D   x, y, z: f32, in texels (the centre of the first is 0.5) or normalised to 0 ... 1,
                             as the object says; or 32-bit integers, a texel's index: not filtered, 0 outside
      PTX_TEX_A1D, _A2D      a layer, u32 (beyond the last: the last), then x, y
@@ -4365,6 +4366,10 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
                    *lacking = NULL;
     ptx_mods lacking_mods = 0;
     char lacks[160], counts[120];
+    if (asked && !(asked & PTX__FAMILY)) {
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s: 0x%llx is no modifier", row->name, (unsigned long long)asked);
+        return NULL;
+    }
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         const uint64_t types = ptx__types_of(row), sources = ptx__sources_of(row);
         const ptx_mods allowed = ptx__allowed(row), needed = ptx__needed(row);
@@ -6320,6 +6325,14 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
     return symbol;
 }
 
+/* Make a variable of the module and list it in PTX__OF_LIBRARY. An error if the caller has used its name. */
+PTX__APART static ptx_symbol ptx__library_variable(ptx_module *m, const char *site,
+                                                   const ptx_variable_desc *desc) {
+    ptx_symbol v = ptx_variable_(m, site, desc);
+    if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
+    return v;
+}
+
 static int ptx__variable_ok(ptx_module *m, const char *site, ptx_symbol s) {
     if (s.owner == m->owner && s.index < m->variables.count) return 1;
     ptx_fail(m, s.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site, "a variable that is not this module's");
@@ -7264,22 +7277,21 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
     ptx_val list[16];
     const int cubes = op == PTX_TEX_ACUBE || op == PTX_TEX_LEVEL_ACUBE || op == PTX_TEX_GRAD_ACUBE
                       || (op >= PTX_TLD4_R_ACUBE && op <= PTX_TLD4_A_ACUBE);
-    unsigned sources, count = 0, used = 0, groups = 0, place = 0;
+    unsigned sources = 0, count = 0, used = 0, groups = 0, place = 0;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, signature, &sources) : NULL;
-    if (!p) return;
     list[count++] = texture;
-    for (p += 3; *p; p++) {
+    for (p = p ? p + 3 : ""; *p; p++) {
         if (*p == '{') groups++, place = 0;
         if (!ptx__is_slot(*p)) continue;
         if (++place == 4 && n != sources - 1 && !(cubes && groups == 1)) list[count] = list[count - 1];
         else list[count] = used < n ? ptx__coordinate(at[used], *p) : texture, used++;
         count++;
     }
-    if (used != n)
+    if (ptx__ready(k) && used != n)
         ptx__fail(k, PTX_E_ARGUMENT, site, "%s takes %u value%s behind the texture, %u given",
                   ptx__rows[k->m->first_row[op]].name, used, used == 1 ? "" : "s", n);
-    else
-        ptx_opn_(k, site, op, 0, type, PTX_NONE, sources, list, 4, out);
+    /* after an error, this only sets the results to "no value" */
+    ptx_opn_(k, site, op, 0, type, PTX_NONE, count, list, 4, out);
 }
 
 PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
@@ -8651,7 +8663,6 @@ static ptx__value_facts ptx__result_facts(ptx__uniformity *u, const ptx__ins *in
     r.root = i + 1;
     switch (form->result) { /* independent of the operands */
     case PTX__RESULT_LANE: r.class_ = PTX__CLASS_LANE; return r;
-    case PTX__RESULT_UNIFORM_WARP: r.class_ = PTX__CLASS_WARP; return r;
     case PTX__RESULT_UNIFORM_BLOCK:
         r.class_ = strchr(form->operands, 'G') ? PTX__CLASS_WARP : PTX__CLASS_BLOCK;
         return r;
@@ -8662,11 +8673,22 @@ static ptx__value_facts ptx__result_facts(ptx__uniformity *u, const ptx__ins *in
         x[n] = ptx__operand_facts(u, w, i, b);
         if (x[n].class_ > r.class_) r.class_ = x[n].class_, r.root = x[n].root;
     }
+    if (form->result == PTX__RESULT_UNIFORM_WARP) { /* in the lanes of one mask, which may be several */
+        r.class_ = n == 2 && x[1].class_ > PTX__CLASS_WARP ? x[1].class_ : (unsigned)PTX__CLASS_WARP;
+        r.root = r.class_ > PTX__CLASS_WARP ? x[1].root : i + 1;
+        return r;
+    }
     if (form->result == PTX__RESULT_LANE_OF) { /* shfl.idx: uniform in the warp if the lane is */
+        w = ptx__next_operand(ptx__next_operand(first));
+        if (!PTX__IS_INTEGER(*w) || w[1] != 31) { /* segments, or lanes that keep their own */
+            r.class_ = PTX__CLASS_LANE, r.root = i + 1;
+            return r;
+        }
         r.class_ = x[0].class_ < PTX__CLASS_WARP ? x[0].class_ : (unsigned)PTX__CLASS_WARP;
         if (x[1].class_ > r.class_) r.class_ = x[1].class_, r.root = x[1].root;
         return r;
     }
+    if (!strchr("usb", ptx__fact(form->type)->kind)) return r; /* the facts below are of integers */
     if (x[0].tid_flags
         && ((n == 2 && !(form->row->op == PTX_SETP && form->operands[2])) || form->row->op == PTX_BFE)) {
         narrower = ptx__tid_operation_class(u->k, form, x, ptx__next_operand(first));
@@ -10657,13 +10679,6 @@ static const char *ptx__formula_text(const char *name, size_t length) {
         if (!strncmp(ptx__formulas[i], name, length) && !ptx__formulas[i][length])
             return ptx__formulas[i] + length + 1;
     return "";
-}
-
-/* Make a variable of the module and list it in PTX__OF_LIBRARY. An error if the caller has used its name. */
-PTX__RARE ptx_symbol ptx__library_variable(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
-    ptx_symbol v = ptx_variable_(m, site, desc);
-    if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
-    return v;
 }
 
 /* Load word i of a table in the module: 64 zero bits, then those of 1 / pi from the one of weight 1/2 on. */

@@ -54,6 +54,7 @@ for n in builder all; do
     "$cc" -std=c99 -I. -O2 -c "$t/$n.c" -o "$t/$n.o" || exit 1
 done
 gate "ptxgen.h: code and constants, bytes" "$(size "$t/builder.o" | awk 'NR == 2 { print $1 }')" 165000
+"$cc" -std=c99 -I. -O0 -DPTXGEN_NO_MATH -c "$t/all.c" -o "$t/all_no_math.o" || exit 1
 "$cc" -std=c99 -I. -O2 -DPTXGEN_NO_MATH -c "$t/builder.c" -o "$t/no_math.o" || exit 1
 gate "the same without mathematics, bytes" "$(size "$t/no_math.o" | awk 'NR == 2 { print $1 }')" 165000
 gate "ptxgen.h: tables, bytes" "$(size "$t/builder.o" | awk 'NR == 2 { print $2 }')" 30000

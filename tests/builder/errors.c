@@ -241,6 +241,7 @@ static void forms(void) {
 }
 
 static void modifiers(void) {
+    ptx_val fragment[8];
     start(75), L ptx_op2(k, PTX_ADD, PTX_HI, u, u), WRONG("add.hi", PTX_E_MODIFIER, "add|.hi");
     start(75), L ptx_op2(k, PTX_ADD, PTX_SAT, u, u), WRONG("add.sat.u32", PTX_E_MODIFIER, "add|.sat");
     start(75), L ptx_op2(k, PTX_ADD, PTX_RN | PTX_RZ, f, f),
@@ -256,6 +257,10 @@ static void modifiers(void) {
     WRONG("and alone", PTX_E_MODIFIER, "setp");
     start(75), L ptx_op2(k, PTX_ADD, PTX_CS, u, u),
     WRONG("memory modifier on add", PTX_E_MODIFIER, "add|.cs");
+    start(75), L ptx_op2(k, PTX_ADD, PTX_RN & ~PTX__FAMILY, f, f),
+    WRONG("a modifier of no family", PTX_E_MODIFIER, "add|0x400000 is no modifier");
+    start(75), L ptx_opn(k, PTX_WMMA_LOAD_B_M32N8K16, PTX_COL & ~PTX__FAMILY, PTX_F16, 0, 1, &w, 8, fragment),
+    WRONG("a layout of no family", PTX_E_MODIFIER, "wmma|is no modifier");
     start(75), L ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 0), PTX_RZ)), ptx_ret(k);
     WRONG("rounding on ld", PTX_E_MODIFIER, "ld");
     start(75), L ptx_ld(k, PTX_U32, ptx_with(ptx_at(w, 0), PTX_HI)), ptx_ret(k);
@@ -1165,6 +1170,33 @@ static void output(void) {
     done();
 }
 
+/* ptx_tex: counts of coordinates; padding is left out in all groups or in none. */
+static void textures(void) {
+    ptx_val at[12], out[4];
+    int i;
+    start(75);
+    for (i = 0; i < 12; i++) at[i] = f;
+    out[3].handle = 1;
+    L ptx_tex(k, PTX_TEX_2D, PTX_F32, w, 1, at, out);
+    CHECK(out[3].handle == 0);
+    WRONG("one coordinate of two", PTX_E_ARGUMENT, "takes 2 values behind the texture, 1 given");
+    start(75);
+    for (i = 0; i < 12; i++) at[i] = f;
+    L ptx_tex(k, PTX_TEX_1D, PTX_F32, w, 2, at, out);
+    WRONG("two coordinates of one", PTX_E_ARGUMENT, "takes 1 value behind the texture, 2 given");
+    start(75);
+    for (i = 0; i < 12; i++) at[i] = f;
+    L ptx_tex(k, PTX_TEX_GRAD_3D, PTX_F32, w, 10, at, out);
+    WRONG("padding of one group", PTX_E_ARGUMENT, "takes 9 values behind the texture, 10 given");
+    start(75);
+    for (i = 0; i < 12; i++) at[i] = f;
+    ptx_tex(k, PTX_TEX_GRAD_3D, PTX_F32, w, 9, at, out), ptx_tex(k, PTX_TEX_GRAD_3D, PTX_F32, w, 12, at, out);
+    ptx_ret(k), FINE("no padding, all padding");
+    out[3].handle = 1;
+    ptx_tex(NULL, PTX_TEX_2D, PTX_F32, w, 2, at, out);
+    CHECK(out[3].handle == 0);
+}
+
 /* The first error stays; NULL is harmless everywhere. */
 static void harmless(void) {
     ptx_val v[4], x;
@@ -1573,7 +1605,7 @@ int main(int argc, char **argv) {
     sprintf(base, "%.200s", argc > 1 ? argv[1] : argv[0]);
     types(), forms(), modifiers(), ranges(), handles(), names(), addresses(), guards(), targets(), scopes(),
     flow(), no_types(), words(), sites(), no_sites();
-    limits(), printing(), memory(), output(), harmless(), garbage(), table(have_ptxas, base);
+    limits(), printing(), memory(), output(), textures(), harmless(), garbage(), table(have_ptxas, base);
     if (have_ptxas)
         assemble(base);
     else

@@ -227,6 +227,19 @@ static void test_members(void) {
     start(), x = ptx_and(k, lane, ptx_u32(3)), ptx_switch(k, x, 3), ptx_case(k, 1), masked(ptx_b32(~0u));
     ptx_end(k), WRONG(DIVERGENT, "shfl");
     start(), ptx_switch(k, n, 3), ptx_case(k, 1), masked(ptx_b32(~0u)), ptx_end(k), FINE;
+    /* shfl.idx: all read the same lane only if the segment is the warp; others may keep their own value */
+    start(), x = ptx_shfl_idx(k, lane, zero, ptx_imm(31), ptx_b32(~0u)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), FINE;
+    start(), x = ptx_shfl_idx(k, lane, zero, ptx_imm(0x181f), ptx_b32(~0u)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), WRONG(DIVERGENT, "shfl.sync.idx");
+    start(), x = ptx_shfl_idx(k, lane, ptx_imm(20), ptx_imm(15), ptx_b32(~0u)), IF(PTX_LT, x, n), shuffle();
+    ptx_end(k), WRONG(DIVERGENT, "shfl.sync.idx");
+    /* a vote among the lanes of a mask: two masks, two results */
+    start(), q = ptx_setp(k, PTX_LT, lane, ptx_imm(16));
+    x = ptx_selp(k, ptx_u32(0xffff), ptx_u32(0xffff0000), q), x = ptx_ballot(k, q, x);
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), WRONG(DIVERGENT, "%laneid");
+    start(), q = ptx_setp(k, PTX_LT, lane, n), x = ptx_ballot(k, q, ptx_b32(~0u)), x = ptx_ballot(k, q, x);
+    IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
     start(), x = ptx_activemask(k), masked(x), FINE;
     start(), IF(PTX_LT, tid, n), x = ptx_activemask(k), masked(x), ptx_end(k), FINE;
     start(), q = ptx_setp(k, PTX_LT, tid, n), x = ptx_ballot(k, q, ptx_b32(~0u)), ptx_if(k, q), masked(x);
@@ -239,7 +252,7 @@ static void test_members(void) {
 
 /* The number of a warp: all the ways to write it, and what is none. */
 static void test_warp_numbers(void) {
-    ptx_val x, i;
+    ptx_val y, x, i;
     ptx_var v;
     int bounds;
     for (bounds = 0; bounds < 4; bounds++) { /* declared, bounded, of another size, not at all */
@@ -277,6 +290,16 @@ static void test_warp_numbers(void) {
     start(), x = ptx_bfe(k, tid, ptx_imm(5), n), IF(PTX_LT, x, n), shuffle(), ptx_end(k), FINE;
     start(), x = ptx_bfe(k, tid, ptx_imm(5), ptx_and(k, tid, ptx_imm(3))), IF(PTX_LT, x, n), shuffle();
     ptx_end(k), WRONG(DIVERGENT, "warp");
+    /* the same bits as floats: NaN begins at 0x7f800001, sums are rounded, products have no zeros */
+    start(), x = ptx_as(ptx_add(k, tid, ptx_u32(0x7f800000)), PTX_F32);
+    IF(PTX_LTU, x, ptx_as(ptx_shl(k, n, ptx_imm(5)), PTX_F32)), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "warp");
+    start(), y = ptx_as(ptx_shl(k, n, ptx_imm(5)), PTX_F32), x = ptx_add(k, ptx_as(tid, PTX_F32), y);
+    x = ptx_shr(k, ptx_as(x, PTX_U32), ptx_imm(5)), IF(PTX_LT, x, n), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "warp");
+    start(), y = ptx_as(ptx_shl(k, n, ptx_imm(5)), PTX_F32), x = ptx_mul(k, y, y);
+    x = ptx_shr(k, ptx_add(k, tid, ptx_as(x, PTX_U32)), ptx_imm(5)), IF(PTX_LT, x, n), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "warp");
     start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(5))), shuffle(), ptx_end(k), FINE;
     start(), IF(PTX_LT, tid, ptx_shl(k, n, ptx_imm(4))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
     start(), IF(PTX_LE, tid, ptx_shl(k, n, ptx_imm(5))), shuffle(), ptx_end(k), WRONG(DIVERGENT, "warp");
