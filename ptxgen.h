@@ -3675,6 +3675,13 @@ static uint32_t ptx__lowest_bit(uint32_t bits) {
                                        31, 27, 13, 23, 21, 19, 16, 7, 26, 12, 18, 6,  11, 5,  10, 9};
     return number[(uint32_t)((bits & (0u - bits)) * 0x077cb531u) >> 27];
 }
+/* The number of low zero bits, counted up to 7: multiples of 128 suffice. */
+#define PTX__ZEROS_MOST 7u
+static uint8_t ptx__low_zeros(uint64_t n) {
+    uint8_t zeros = 0;
+    while (zeros < PTX__ZEROS_MOST && !(n >> zeros & 1)) zeros++;
+    return zeros;
+}
 
 /* ---- [CORE] -------------------------------------------------------------------------------------------- */
 
@@ -7847,6 +7854,20 @@ static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
            : form->collective == PTX__COLLECTIVE_CALL ? "a call"
                                                       : "raw text";
 }
+
+/* For messages: what a value that is not uniform comes from, by its root (see ptx__value_facts). */
+PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
+    const ptx__ins *ins = &k->ins.at[root - 1];
+    const uint32_t *w = k->words.at + ins->words + ins->results;
+    const char *site = ptx__site_at(k, root - 1);
+    if (ins->kind != PTX__I_PLAIN)
+        snprintf(out, size, "what is set where only some come, by the branch at %s", site);
+    else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
+        snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, site);
+    else
+        snprintf(out, size, "the result of %s at %s", ptx__mnemonic(k, ins), site);
+}
+
 /* Where a register is defined, and the block of its definition. */
 static const ptx__definition *ptx__definition_of_register(const ptx_kernel *k, uint32_t word) {
     return &k->definitions[PTX__TAG(word)].at[PTX__INDEX(word)];
@@ -8324,7 +8345,6 @@ PTX__RARE void ptx__find_highest_level(ptx_kernel *k) {
 #define PTX__TID_WARP 1u /* see ptx__value_facts */
 #define PTX__TID_GROUP 2u
 #define PTX__TID_SELF 4u
-#define PTX__ZEROS_MOST 7u /* low zero bits that are counted: multiples of 128 suffice */
 
 typedef struct ptx__uniformity {
     ptx_kernel *k;
@@ -8486,12 +8506,6 @@ PTX__RARE unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
         if (which == PTX_TID_Z) return ptx__class_of_rows(block[0] * block[1]);
     }
     return ptx__specials[which].class_;
-}
-
-static uint8_t ptx__low_zeros(uint64_t n) {
-    uint8_t zeros = 0;
-    while (zeros < PTX__ZEROS_MOST && !(n >> zeros & 1)) zeros++;
-    return zeros;
 }
 
 /* Lower x's level, the highest of all blocks that assign to the variable, to the highest of those from which
@@ -8827,18 +8841,6 @@ static void ptx__find_uniformity(ptx__uniformity *u) {
             x->class_ = PTX__CLASS_LANE, x->root = x->root ? x->root : at + 1;
         }
     }
-}
-
-PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
-    const ptx__ins *ins = &k->ins.at[root - 1];
-    const uint32_t *w = k->words.at + ins->words + ins->results;
-    const char *site = ptx__site_at(k, root - 1);
-    if (ins->kind != PTX__I_PLAIN)
-        snprintf(out, size, "what is set where only some come, by the branch at %s", site);
-    else if (ins->count > ins->results && PTX__TAG(*w) == PTX__W_SPECIAL)
-        snprintf(out, size, "%s, read at %s", ptx__specials[PTX__INDEX(*w)].name, site);
-    else
-        snprintf(out, size, "the result of %s at %s", ptx__mnemonic(k, ins), site);
 }
 
 /* Report a collective instruction that only some of its threads may execute, for its guard or its level. */
