@@ -95,7 +95,7 @@ int main(int argc, char **argv) {
     const command_line line = {EXAMPLE, "a Gaussian blur in two ways", options, 4, NULL, NULL, 0};
     ptxcu *cu = NULL;
     ptxcu_program *program;
-    ptx_module *m = ptx_module_new(NULL);
+    ptx_module *m;
     ptxcu_array_desc texels = PTX_ZERO;
     ptxcu_texture_desc sampled = PTX_ZERO;
     ptxcu_texture texture;
@@ -105,6 +105,7 @@ int main(int argc, char **argv) {
     size_t bytes, largest = 0;
     uint32_t *host, *other;
     if (!parse_command_line(&line, argc, argv)) return 2;
+    m = ptx_module_new(NULL);
     for (i = 0; i <= radius; i++) weight[i] = exp(-2.0 * i * i / (radius * radius)), sum += 2 * weight[i];
     for (i = 0; i <= radius; i++) weight[i] /= sum;
     for (i = 0; i < 2; i++) emit_shared(m, (int)i, (int)radius, weight);

@@ -71,13 +71,14 @@ int main(int argc, char **argv) {
     const command_line line = {
         EXAMPLE, "the Mandelbrot set", options, sizeof options / sizeof *options, NULL, NULL, 0};
     ptxcu *cu = NULL;
-    ptx_module *m = ptx_module_new(NULL);
+    ptx_module *m;
     ptxcu_program *program;
     ptxcu_buffer out;
     ptx_launch launch;
     ptxcu_arg args[7];
     float step;
     if (!parse_command_line(&line, argc, argv)) return 2;
+    m = ptx_module_new(NULL);
     emit_mandelbrot(m, samples);
     program = open_program(&cu, m);
     out = device_bytes(cu, (size_t)width * height * 4);

@@ -90,7 +90,7 @@ int main(int argc, char **argv) {
         {"out", OPTION_TEXT, &path, 0, 0, NULL, "the file"}};
     const command_line line = {EXAMPLE, "two substances react and diffuse", options, 3, NULL, NULL, 0};
     ptxcu *cu = NULL;
-    ptx_module *m = ptx_module_new(NULL);
+    ptx_module *m;
     std::vector<float> u(CELLS, 1.0f), v(CELLS, 0.0f), result(CELLS);
     ptx_launch each = ptx_launch_2d(WIDTH, HEIGHT, 32, 8),
                colour = ptx_launch_2d(SCALE * WIDTH, SCALE * HEIGHT, 32, 8);
@@ -98,6 +98,7 @@ int main(int argc, char **argv) {
     uint64_t seed = 1;
     float largest = 0;
     if (!parse_command_line(&line, argc, argv)) return 2;
+    m = ptx_module_new(NULL);
     for (int n = 0; n < 150 * 36; n++) { /* 150 squares of the second substance, of 6 x 6 cells */
         static int x, y;
         if (n % 36 == 0) x = (int)((uniform(&seed) + 1) * 0.499 * (WIDTH - 6));

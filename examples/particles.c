@@ -120,10 +120,11 @@ int main(int argc, char **argv) {
     static float host[MOST * 6], path[FRAMES * STEPS * 6];
     ptxcu *cu = NULL;
     ptxcu_program *program;
-    ptx_module *m = ptx_module_new(NULL);
+    ptx_module *m;
     ptxcu_buffer stars, cores, grid, out;
     ptx_launch move, light, colour = ptx_launch_2d(WIDTH, HEIGHT, 32, 8);
     if (!parse_command_line(&line, argc, argv)) return 2;
+    m = ptx_module_new(NULL);
     place_stars(host, count, path);
     emit_move(m), emit_light(m), emit_colour(m);
     program = open_program(&cu, m);

@@ -142,8 +142,9 @@ int main(int argc, char **argv) {
                               {"height", OPTION_U32, &height, 1, 16384, NULL, "rows"},
                               {"out", OPTION_TEXT, &path, 0, 0, NULL, "the file"}};
     const command_line line = {EXAMPLE, "a scene of signed distances", options, 3, NULL, NULL, 0};
-    ptx_module *m = ptx_module_new(NULL);
+    ptx_module *m;
     if (!parse_command_line(&line, argc, argv)) return 2;
+    m = ptx_module_new(NULL);
     emit_picture(m);
     return draw_picture(m, width, height, path);
 }

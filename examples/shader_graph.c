@@ -134,10 +134,11 @@ int main(int argc, char **argv) {
                               {"height", OPTION_U32, &height, 1, 16384, NULL, "rows"},
                               {"out", OPTION_TEXT, &path, 0, 0, NULL, "the file"}};
     const command_line line = {EXAMPLE, "a text as a kernel and a picture", options, 4, NULL, NULL, 0};
-    ptx_module *m = ptx_module_new(NULL);
+    ptx_module *m;
     nvrtc compiler;
     double seconds, other;
     if (!parse_command_line(&line, argc, argv)) return 2;
+    m = ptx_module_new(NULL);
     seconds = busy_seconds();
     for (rounds = 0; rounds < 20; rounds++) ptx_module_reset(m), emit_graph(m, text), ptx_text(m, NULL);
     seconds = (busy_seconds() - seconds) / rounds;

@@ -157,8 +157,11 @@ int main(int argc, char **argv) {
     ptxcu_program *program;
     if (!parse_command_line(&line, argc, argv)) return 2;
     must(cu, ptxcu_open(&cu, NULL));
-    if ((ptxcu_device_info(cu)->target & 0xfff) != 90)
-        return !printf("wgmma: not run: %s has no compute capability 9.0\n", ptxcu_device_info(cu)->name);
+    if ((ptxcu_device_info(cu)->target & 0xfff) != 90) {
+        printf("wgmma: not run: %s has no compute capability 9.0\n", ptxcu_device_info(cu)->name);
+        ptxcu_close(cu);
+        return 0;
+    }
     for (int i = 0; i < M * K; i++) a[i] = ref_to_bf16(uniform(&state));
     for (int i = 0; i < N * K; i++) b[i] = ref_to_bf16(uniform(&state));
     ptxcu_buffer out = device_bytes(cu, sizeof c);
