@@ -158,32 +158,32 @@
 /* Never inlined: public functions, because a generator is little more than calls and inlining would double
    its size, and private ones with many callers that seldom run. */
 #if defined(__GNUC__)
-#define PTX__APART __attribute__((noinline, unused))
+#define PTX__NOINLINE __attribute__((noinline, unused))
 #elif defined(_MSC_VER)
-#define PTX__APART __declspec(noinline)
+#define PTX__NOINLINE __declspec(noinline)
 #else
-#define PTX__APART
+#define PTX__NOINLINE
 #endif
 
 #ifndef PTXGEN_API
 #if defined(PTXGEN_STATIC) && defined(PTXGEN_IMPLEMENTATION)
-#define PTXGEN_API PTX__APART static
+#define PTXGEN_API PTX__NOINLINE static
 #else
-#define PTXGEN_API PTX__APART extern
+#define PTXGEN_API PTX__NOINLINE extern
 #endif
 #endif
 
 /* Compiled for size: functions that run once per kernel, or only on an error. Not public functions with GCC:
    there the attribute "cold" would make their callers cold too. */
 #if defined(__clang__)
-#define PTX__RARE __attribute__((minsize)) static
-#define PTX__RARE_API __attribute__((minsize)) PTXGEN_API
+#define PTX__COLD __attribute__((minsize)) static
+#define PTX__COLD_API __attribute__((minsize)) PTXGEN_API
 #elif defined(__GNUC__)
-#define PTX__RARE __attribute__((cold)) static
-#define PTX__RARE_API PTXGEN_API
+#define PTX__COLD __attribute__((cold)) static
+#define PTX__COLD_API PTXGEN_API
 #else
-#define PTX__RARE static
-#define PTX__RARE_API PTXGEN_API
+#define PTX__COLD static
+#define PTX__COLD_API PTXGEN_API
 #endif
 
 #ifdef __cplusplus
@@ -1349,6 +1349,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     PTX__MBARRIER(OP, ARRIVE_DROP, "arrive_drop.shared", "d=b", 70, 80, (0), (0))                            \
     FORM(MBARRIER_ARRIVE_DROP, "mbarrier.arrive_drop.shared.b64", "d=bM", 78, 90, (0))                       \
     PTX__MBARRIER(OP, ARRIVE_DROP_NOCOMPLETE, "arrive_drop.noComplete.shared", "d=bM", 70, 80, (0), (0))     \
+    PTX__MBARRIER(OP, ARRIVE_DROP_EXPECT_TX, "arrive_drop.expect_tx.shared", "d=bT", 80, 90, (0), (0))       \
     PTX__MBARRIER(OP, EXPECT_TX, "expect_tx%m.shared::cta", "=bT", 80, 90, M3(RELAXED, CTA, CLUSTER),        \
         M1(RELAXED_CTA))                                                                                     \
     PTX__MBARRIER(OP, EXPECT_TX_CLUSTER, "expect_tx%m.shared::cluster", "=rT", 80, 90,                       \
@@ -1408,6 +1409,12 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(BARRIER_ARRIVE, "barrier.arrive", "=FG", 60, 30, 0, (0))                                              \
     OP(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=F", 60, 30, PTX__CONVERGENT_BLOCK, (0))               \
     FORM(BARRIER_SYNC_ALIGNED, "barrier.sync.aligned", "=FG", 60, 30, (0))                                   \
+    OP(BARRIER_RED_POPC, "barrier.red.popc.u32", "u=Fp", 60, 30, PTX__BAR_RED, (0))                          \
+    FORM(BARRIER_RED_POPC, "barrier.red.popc.u32", "u=FGp", 60, 30, (0))                                     \
+    OP(BARRIER_RED_AND, "barrier.red.and.pred", "p=Fp", 60, 30, PTX__BAR_RED, (0))                           \
+    FORM(BARRIER_RED_AND, "barrier.red.and.pred", "p=FGp", 60, 30, (0))                                      \
+    OP(BARRIER_RED_OR, "barrier.red.or.pred", "p=Fp", 60, 30, PTX__BAR_RED, (0))                             \
+    FORM(BARRIER_RED_OR, "barrier.red.or.pred", "p=FGp", 60, 30, (0))                                        \
     OP(BAR_WARP_SYNC, "bar.warp.sync", "=O", 60, 30, PTX__CONVERGENT_MEMBERS, (0))                           \
     OP(BARRIER_CLUSTER_ARRIVE, "barrier.cluster.arrive%m.aligned", "=", 78, 90, PTX__CONVERGENT_CLUSTER,     \
         (0))                                                                                                 \
@@ -1819,6 +1826,8 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(VMIN, "vmin%t%s%s%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
     OP(VMAX, "vmax%t%s%s%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                   \
     OP(VMAD, "vmad%t%s%s%m", "t=uuu", 20, 20, 0, T1(I32), T1(I32), M1(SAT))                                  \
+    OP(VSHL, "vshl%t%s.u32%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT), M1(FUNNEL))                     \
+    OP(VSHR, "vshr%t%s.u32%m", "t=uu", 20, 20, 0, T1(I32), T1(I32), M1(SAT), M1(FUNNEL))                     \
     OP(VSET, "vset%s%s%m", "u=uu", 20, 20, 0, (0), T1(I32), (0), M1(CMP_ORDERED))                            \
     PTX__VIDEO(OP, ADD, "add")                                                                               \
     PTX__VIDEO(OP, SUB, "sub")                                                                               \
@@ -3346,7 +3355,7 @@ static const ptx_error ptx__no_module = {PTX_E_MEMORY, "error: out of memory: th
                                          "", "", 0};
 
 /* Clean a message: in the table's mnemonics, %1 and other counts become N; %t, %s, %m and %l vanish. */
-PTX__RARE void ptx__strip_placeholders(char *s) {
+PTX__COLD void ptx__strip_placeholders(char *s) {
     char *to = s, before = ' ';
     for (; *s; s++) {
         int inside = (before >= 'a' && before <= 'z') || (before >= '0' && before <= '9');
@@ -3368,7 +3377,7 @@ static const char *ptx__site_at(const ptx_kernel *k, uint32_t instruction) {
     return ptx__site(k, k->ins.at[instruction].site);
 }
 
-PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, ptx_code code,
+PTX__COLD ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction, ptx_code code,
                               const char *site, const char *format, va_list args) {
     char what[512];
     const char *kernel = k ? m->names.at + k->name : "";
@@ -3395,7 +3404,7 @@ PTX__RARE ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
     return code;
 }
 
-PTX__RARE_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...) {
+PTX__COLD_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     if (!m) return PTX_E_MEMORY;
     va_start(args, format);
@@ -3405,7 +3414,7 @@ PTX__RARE_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, 
 }
 
 /* Set the error of a call on a kernel. For `return`, PTX__FAIL also yields 0 and PTX__REFUSE no value. */
-PTX__RARE void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
+PTX__COLD void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
     ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
@@ -3421,7 +3430,7 @@ static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
 }
 
 /* Set the error of an instruction that was recorded before: for the verifier. */
-PTX__RARE ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
+PTX__COLD ptx_code ptx__fault(ptx_kernel *k, ptx_code code, uint32_t instruction, const char *format, ...) {
     va_list args;
     va_start(args, format);
     code = ptx__failv(k->m, k, instruction, code, ptx__site_at(k, instruction), format, args);
@@ -3473,7 +3482,7 @@ static void ptx__release(ptx_module *m, const void *arrays, size_t bytes) {
 
 /* Copy text or data to module.names, which a reset empties. Returns the offset, or 0 (the offset of "") when
    out of memory. */
-PTX__RARE uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
+PTX__COLD uint32_t ptx__keep(ptx_module *m, const char *s, size_t length) {
     const int own =
         m->names.at && (uintptr_t)s - (uintptr_t)m->names.at < m->names.count; /* s is in names itself */
     size_t from = own ? (size_t)(s - m->names.at) : 0;
@@ -3519,7 +3528,7 @@ static uint64_t ptx__map_number(const ptx_map_number *n, const char *args) {
     return wide && n->times > UINT64_MAX / wide ? UINT64_MAX : n->times * wide;
 }
 
-PTX__RARE_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args,
+PTX__COLD_API const char *ptx_map_resolve(const ptx_tensor_map *map, const void *args,
                                           ptx_map_values *values) {
     static const uint8_t types[][2] = {
         {PTX_U8, 0},  {PTX_S8, 0},  {PTX_B8, 0},  {PTX_E4M3, 0}, {PTX_E5M2, 0}, {PTX_U16, 1},
@@ -3574,7 +3583,7 @@ static int ptx__is_plain(const char *sig) {
     return n < 2 && sig[n] == '=' && sig[n + 1 + strspn(sig + n + 1, "twcpuejLU")] == 0;
 }
 
-PTX__RARE_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
+PTX__COLD_API ptx_module *ptx_module_new(const ptx_module_desc *desc) {
     ptx_alloc_fn alloc = desc && desc->alloc ? desc->alloc : ptx__default_alloc;
     void *user = desc ? desc->alloc_user : NULL;
     ptx_module *m = (ptx_module *)alloc(user, NULL, 0, sizeof *m);
@@ -3605,7 +3614,7 @@ static ptx_target ptx__chip_target(const ptx__chip *chip) {
     return chip->suffix == 'a' ? PTX_SM_A(chip->sm) : chip->suffix ? PTX_SM_F(chip->sm) : PTX_SM(chip->sm);
 }
 
-PTX__RARE_API ptx_target ptx_target_parse(const char *name) {
+PTX__COLD_API ptx_target ptx_target_parse(const char *name) {
     uint32_t number = 0, suffix = 0;
     size_t i;
     if (!name) return 0;
@@ -3625,7 +3634,7 @@ PTXGEN_API size_t ptx_target_name(ptx_target target, char *name, size_t capacity
     return n < 0 ? 0 : (size_t)n;
 }
 
-PTX__RARE_API void ptx_module_reset(ptx_module *m) {
+PTX__COLD_API void ptx_module_reset(ptx_module *m) {
     size_t i;
     if (!m) return;
     memset(&m->error, 0, sizeof m->error);
@@ -3649,7 +3658,7 @@ PTX__RARE_API void ptx_module_reset(ptx_module *m) {
     ptx__keep(m, "", 0);
 }
 
-PTX__RARE_API void ptx_module_free(ptx_module *m) {
+PTX__COLD_API void ptx_module_free(ptx_module *m) {
     size_t i;
     if (!m) return;
     for (i = 0; i < m->kernels.count; i++) {
@@ -3974,7 +3983,7 @@ PTXGEN_API ptx_mem ptx_with(ptx_mem mem, ptx_mods mods) {
     mem.access = ptx__with_mods(mem.access, ptx__access_mods(mem.access) | mods);
     return mem;
 }
-PTX__RARE_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
+PTX__COLD_API ptx_mem ptx_cached(ptx_mem mem, ptx_val policy) {
     const uint64_t owner = PTX__H_KIND(mem.base) == PTX__H_ADDRESS_OFFSET
                                ? (mem.base >> PTX__OFF_OWNER ^ policy.handle >> 32) & 255
                                : (mem.base ^ policy.handle) >> 32 & 65535;
@@ -4031,7 +4040,7 @@ static unsigned ptx__wider(unsigned type) {
     }
 }
 
-PTX__RARE const char *ptx__describe(ptx__operand v) {
+PTX__COLD const char *ptx__describe(ptx__operand v) {
     static const char *const why[] = {
         "no value",
         "no value (of a ptx_as between types of different widths)",
@@ -4063,7 +4072,7 @@ typedef struct ptx__message_part {
 } ptx__message_part;
 
 /* "u32, s32 or f32" */
-PTX__RARE ptx__message_part ptx__types_text(uint64_t set) {
+PTX__COLD ptx__message_part ptx__types_text(uint64_t set) {
     ptx__message_part list;
     size_t n = 0;
     unsigned type;
@@ -4086,7 +4095,7 @@ static int ptx__is_number(unsigned type) {
 }
 
 /* The end of a message: how to turn v into an operand of that type. "" where there is no way. */
-PTX__RARE ptx__message_part ptx__conversion_hint(ptx__operand v, unsigned type) {
+PTX__COLD ptx__message_part ptx__conversion_hint(ptx__operand v, unsigned type) {
     static const uint8_t immediates[] = {PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_U64,  PTX_S64,
                                          PTX_B32, PTX_F16, PTX_F32, PTX_F64, PTX_BF16};
     const ptx__type_fact *want = ptx__fact(type), *have = ptx__fact(v.type);
@@ -4121,7 +4130,7 @@ PTX__RARE ptx__message_part ptx__conversion_hint(ptx__operand v, unsigned type) 
 
 /* Round a double to a float of that many exponent and mantissa bits, to nearest even. Returns 0 where a
    finite value becomes infinite. */
-PTX__RARE int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint32_t *out) {
+PTX__COLD int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint32_t *out) {
     uint64_t d, mantissa, rest, half;
     int exponent, shift, top = (1 << exponent_bits) - 1, bias = top >> 1;
     uint32_t sign, r;
@@ -4150,7 +4159,7 @@ PTX__RARE int ptx__narrow(double value, int exponent_bits, int mantissa_bits, ui
 
 /* -- forms -- */
 
-PTX__APART static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
+PTX__NOINLINE static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
     if (family >> 63)
         return bit < sizeof ptx__mods_memory / sizeof *ptx__mods_memory ? &ptx__mods_memory[bit] : NULL;
     return bit < sizeof ptx__mods_arith / sizeof *ptx__mods_arith ? &ptx__mods_arith[bit] : NULL;
@@ -4175,7 +4184,7 @@ static int ptx__conflict(ptx_mods mods) {
 }
 
 /* The needed modifiers that are missing. Of each exclusive group one must be set; all others must be. */
-PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
+PTX__NOINLINE static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
     const ptx_mods *groups = need >> 63 ? ptx__exclusive_memory : ptx__exclusive;
     size_t i, n = need >> 63 ? sizeof ptx__exclusive_memory / sizeof *groups
                              : sizeof ptx__exclusive / sizeof *groups;
@@ -4189,7 +4198,7 @@ PTX__APART static ptx_mods ptx__missing(ptx_mods need, ptx_mods have) {
 
 /* Check the rules that a set of allowed modifiers cannot express: which orders, scopes, hints and spaces of
    an access exclude each other. Returns NULL if all is well, else the rule. */
-PTX__RARE const char *ptx__broken_access_rule(unsigned op, ptx_mods all) {
+PTX__COLD const char *ptx__broken_access_rule(unsigned op, ptx_mods all) {
     const ptx_mods mods = all & ~PTX__FAMILY;
     ptx_mods sem = mods & PTX__SEM, scope = mods & PTX__SCOPE;
     ptx_mods strong = sem & ~PTX_WEAK & ~PTX_VOLATILE, space = mods & PTX__SPACE;
@@ -4228,7 +4237,7 @@ static int ptx__cannot_saturate(unsigned op, unsigned type, unsigned src, ptx_mo
 #define PTX__AT_MOST_ONE 0xfffeu
 
 /* Whether a group may have n registers; letter: the letter after its '+'. */
-PTX__RARE int ptx__group_length_ok(char letter, unsigned n) {
+PTX__COLD int ptx__group_length_ok(char letter, unsigned n) {
     int power = (n & (n - 1)) == 0;
     switch (letter) {
     case 'v': return n == 2 || n == 4;
@@ -4251,7 +4260,7 @@ PTX__RARE int ptx__group_length_ok(char letter, unsigned n) {
    there. The result is a text such as "{ffff}=dp". Returns 0 where a group cannot have n elements or the text
    would be longer than PTX__SIGNATURE_MAX. */
 #define PTX__SIGNATURE_MAX 320
-PTX__RARE int ptx__expand_signature(const char *sig, unsigned n, int pair, char *out, unsigned *results,
+PTX__COLD int ptx__expand_signature(const char *sig, unsigned n, int pair, char *out, unsigned *results,
                                     unsigned *sources) {
     unsigned *count = results;
     char *end = out + PTX__SIGNATURE_MAX - 8;
@@ -4291,7 +4300,7 @@ PTX__RARE int ptx__expand_signature(const char *sig, unsigned n, int pair, char 
 
 /* Whether a row takes n operands and gives n_out results. If so, also its expanded operands and the length of
    its groups. */
-PTX__RARE int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, char *signature,
+PTX__COLD int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out, char *signature,
                                 unsigned *length) {
     unsigned results, sources, most = strchr(row->sig, '+') ? 128 : 1;
     int pair, one = strchr(row->sig, '?') ? 2 : 1;
@@ -4309,7 +4318,7 @@ PTX__RARE int ptx__operands_fit(const ptx__row *row, unsigned n, unsigned n_out,
 }
 
 /* The counts of operands and results that a row has, for messages. */
-PTX__RARE const char *ptx__counts_text(const ptx__row *row, char *text, size_t size) {
+PTX__COLD const char *ptx__counts_text(const ptx__row *row, char *text, size_t size) {
     char signature[PTX__SIGNATURE_MAX];
     unsigned n, results, sources, found = 0;
     int pair;
@@ -4335,7 +4344,7 @@ static uint32_t ptx__most_threads(const ptx_kernel *k) {
 static uint32_t ptx__blocks_of(const ptx_kernel *k) { return k->cluster[0] * k->cluster[1] * k->cluster[2]; }
 
 /* Raise the kernel's .version to what something needs. of: a number for the message; negative: none. */
-PTX__RARE int ptx__require_version(ptx_kernel *k, const char *site, const char *name, long long of,
+PTX__COLD int ptx__require_version(ptx_kernel *k, const char *site, const char *name, long long of,
                                    uint32_t version) {
     char more[32];
     more[0] = 0;
@@ -4349,7 +4358,7 @@ PTX__RARE int ptx__require_version(ptx_kernel *k, const char *site, const char *
 }
 
 /* The target that a row needs, for a message; NULL where the module's target has the row. */
-PTX__RARE const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
+PTX__COLD const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
     const char *set, *at;
     size_t n = strlen(m->target_name);
     if (sm < PTX__ON_FIRST) {
@@ -4366,7 +4375,7 @@ PTX__RARE const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *
 
 /* Find the row for a use of an instruction. A row that the target and the version cap support is preferred to
    one that they lack; of the latter the caller reports what is lacking. */
-PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
+PTX__COLD const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigned op, unsigned type,
                                         unsigned src, ptx_mods asked, unsigned n, unsigned n_out,
                                         ptx_mods *mods, char *signature, unsigned *length) {
     const ptx__row *row = &ptx__rows[k->m->first_row[op]], *closest = NULL, *wrong_count = NULL,
@@ -4462,7 +4471,7 @@ PTX__RARE const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
     return NULL;
 }
 
-PTX__APART static void ptx__append(char *text, size_t *length, const char *s) {
+PTX__NOINLINE static void ptx__append(char *text, size_t *length, const char *s) {
     size_t n = strlen(s);
     memcpy(text + *length, s, n);
     *length += n;
@@ -4488,7 +4497,7 @@ static int ptx__is_tensor_load(unsigned op) {
 }
 
 /* Write the mnemonic of a form. Returns its length; raises version and sm to what its modifiers need. */
-PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
+PTX__COLD size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigned type, unsigned src,
                                      unsigned count, char *text, uint32_t *version, uint32_t *sm) {
     const char *name = row->name;
     size_t length = 0;
@@ -4534,7 +4543,7 @@ PTX__RARE size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigne
 }
 
 /* Check a form against table, target and version cap. Returns its index + 1, or 0 with the error set. */
-PTX__RARE uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
+PTX__COLD uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, unsigned type, unsigned src,
                                  ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
     ptx_module *m = k->m;
     ptx_mods mods = 0;
@@ -4826,7 +4835,7 @@ static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uin
 }
 
 /* Refuse a guard before an instruction that defines a value: where it is false, there would be none. */
-PTX__APART static int ptx__require_unguarded(ptx_kernel *k, const char *site, const char *name) {
+PTX__NOINLINE static int ptx__require_unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
     return PTX__FAIL(
         k, PTX_E_GUARD, site,
@@ -4915,7 +4924,7 @@ static const ptx__slot_limit *ptx__limit_of(char letter) {
 }
 
 /* Check an immediate against the limits of its slot, if it has any. */
-PTX__RARE int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
+PTX__COLD int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, unsigned type) {
     const ptx__slot_limit *limit = ptx__limit_of(letter);
     int64_t x = (int64_t)v.bits, high;
     int ok;
@@ -5436,7 +5445,7 @@ static const char *ptx__expected_fragment(const ptx__use *u, unsigned type, unsi
 }
 
 /* The instruction's own rule that an immediate breaks in a slot without limits; NULL if it breaks none. */
-PTX__RARE const char *ptx__broken_number_rule(const ptx__use *u, char letter, uint64_t number,
+PTX__COLD const char *ptx__broken_number_rule(const ptx__use *u, char letter, uint64_t number,
                                               unsigned type) {
     const uint32_t facts = ptx__op_facts[u->row->op], scales = facts / PTX__SCALES_1 & 7u;
     const unsigned op = u->row->op;
@@ -5565,7 +5574,7 @@ enum {
 };
 #define PTX__PATTERNS_MAX 8 /* of one form; NEXT is the one kept before: position in patterns + 1 */
 
-PTX__RARE void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
+PTX__COLD void ptx__keep_pattern(ptx_kernel *k, uint32_t form, const ptx_val *src, uint32_t n,
                                  const ptx_val *out, uint32_t results) {
     ptx_module *m = k->m;
     const ptx__ins *ins = &k->ins.at[k->ins.count - 1];
@@ -5672,7 +5681,7 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
     return 1;
 }
 /* Check the variable that an instruction reads and writes as its result `number`. */
-PTX__RARE int ptx__accumulator_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot,
+PTX__COLD int ptx__accumulator_ok(ptx_kernel *k, const char *site, const ptx__row *row, char slot,
                                   unsigned number, ptx__operand cell) {
     char kind;
     if (!ptx__require_own(k, site, cell, "a result")) return 0;
@@ -5844,7 +5853,7 @@ static uint32_t ptx__clamped_request(unsigned op, unsigned type, unsigned src_ty
     return PTX__REQUEST(op < 0xfff ? op : 0xfff, type < 127 ? type : 127, src_type < 127 ? src_type : 127, n);
 }
 
-PTX__RARE_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
+PTX__COLD_API ptx_val ptx_op0_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods) {
     if (op == PTX_RET && ptx__ready(k) && ((k->result && !k->returning) || k->noreturn))
         return PTX__REFUSE(k, PTX_E_UNDEFINED, site,
                            k->noreturn ? "this function never returns: end it by ptx_exit or ptx_trap"
@@ -5868,7 +5877,7 @@ PTXGEN_API ptx_val ptx_op4_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_m
     return ptx__record_four(k, site, ptx__clamped_request(op, PTX_NONE, PTX_NONE, 4), mods, a, b, c, d);
 }
 
-PTX__RARE_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
+PTX__COLD_API ptx_val ptx_op5_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_val a,
                                ptx_val b, ptx_val c, ptx_val d, ptx_val e) {
     ptx_val src[5], out = ptx__none();
     src[0] = a, src[1] = b, src[2] = c, src[3] = d, src[4] = e;
@@ -5894,7 +5903,7 @@ PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods,
 /* -- kernels and their memory -- */
 
 /* Check and keep a name. Returns its offset, or 0 with the error set. */
-PTX__RARE uint32_t ptx__keep_name(ptx_module *m, const char *site, const char *name) {
+PTX__COLD uint32_t ptx__keep_name(ptx_module *m, const char *site, const char *name) {
     size_t i, n = name ? strlen(name) : 0;
     for (i = 0; i < n; i++) {
         char c = name[i];
@@ -5919,7 +5928,7 @@ static uint32_t ptx__name_hash(uint32_t scope, const char *name) {
     return hash ^ hash >> 15;
 }
 /* Find what has that name in a scope; NULL if nothing has. */
-PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, const char *name) {
+PTX__COLD const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, const char *name) {
     uint32_t hash = ptx__name_hash(scope, name), at;
     for (at = m->name_heads.count ? m->name_heads.at[hash & (m->name_heads.count - 1)] : 0; at;
          at = m->named.at[at - 1].next) {
@@ -5929,7 +5938,7 @@ PTX__RARE const ptx__named *ptx__find_name(const ptx_module *m, uint32_t scope, 
     return NULL;
 }
 /* Enter a kept name, which stands for `what`, in a scope. */
-PTX__RARE void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
+PTX__COLD void ptx__add_name(ptx_module *m, uint32_t scope, uint32_t name, uint32_t what) {
     size_t i, size = m->name_heads.count;
     ptx__named *n;
     if (!PTX__ROOM(m, m->named, 1)) return;
@@ -5962,7 +5971,7 @@ static void ptx__add_symbol(const ptx_kernel *k, uint32_t name, uint32_t what) {
 /* Whether a name is free for a new kernel, function or variable; with `of`, for a symbol of that kernel,
    which may have the name of an entry. Sets the error if not. A symbol of a kernel hides functions and
    variables of its name. ptxas 13.0 crashes where a kernel has the name of an earlier kernel's parameter. */
-PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site, const char *name,
+PTX__COLD int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site, const char *name,
                                 unsigned what) {
     static const char kinds[][13] = {"parameter", "shared array", "local array",
                                      "variable",  "function",     "kernel"};
@@ -5994,7 +6003,7 @@ PTX__RARE int ptx__name_is_free(ptx_module *m, ptx_kernel *of, const char *site,
     return 0;
 }
 
-PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const char *name, unsigned what) {
+PTX__COLD ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const char *name, unsigned what) {
     ptx_kernel *k;
     uint32_t at;
     if (!m || m->error.code) return NULL;
@@ -6029,7 +6038,7 @@ PTX__RARE ptx_kernel *ptx__start_kernel(ptx_module *m, const char *site, const c
     return k;
 }
 
-PTX__RARE_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
+PTX__COLD_API ptx_kernel *ptx_entry_early_(ptx_module *m, const char *site, const char *name) {
     return ptx__start_kernel(m, site, name, PTX__IS_ENTRY);
 }
 PTXGEN_API ptx_kernel *ptx_entry_(ptx_module *m, const char *site, const char *name) {
@@ -6066,7 +6075,7 @@ static const ptx__directive ptx__directives[] = {
     {"ptx_noreturn", 0, 1, 64, 0, 0, 0, 0, offsetof(ptx_kernel, noreturn)}};
 enum { PTX__NORETURN = sizeof ptx__directives / sizeof *ptx__directives - 1 };
 
-PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
+PTX__COLD_API void ptx_directive_(ptx_kernel *k, const char *site, int which, uint32_t x, uint32_t y,
                                   uint32_t z) {
     const ptx__directive *d = &ptx__directives[(unsigned)which < PTX__NORETURN ? which : PTX__NORETURN];
     uint64_t volume = (uint64_t)x * y * z;
@@ -6096,7 +6105,7 @@ PTX__RARE_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
         memcpy((char *)k + d->field_offset, number, d->count * sizeof *number);
 }
 
-PTX__RARE_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
+PTX__COLD_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
     ptx_kernel *k = ptx__start_kernel(m, site, name, PTX__IS_FUNCTION);
     ptx_dependent_wait_(k, site);
     if (!k) return NULL;
@@ -6115,7 +6124,7 @@ static uint32_t ptx__align_up(uint32_t bytes, uint32_t align) { return (bytes + 
 static int ptx__is_power_of_two(uint32_t n) { return n && (n & (n - 1)) == 0; }
 
 /* Add a parameter. Returns its index + 1, or 0 with the error set. */
-PTX__RARE uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name, unsigned type,
+PTX__COLD uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *name, unsigned type,
                                   uint32_t bytes, uint32_t align, unsigned space) {
     ptx_module *m = k->m;
     ptx__symbol *p;
@@ -6153,7 +6162,7 @@ static ptx_val ptx__param_block(const ptx_kernel *k, uint32_t index) {
     return ptx__with_space(ptx__own_handle(k, PTX__WORD(PTX__W_PARAM, index), PTX_U64), PTX_PARAM);
 }
 
-PTX__RARE_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+PTX__COLD_API ptx_val ptx_param_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                  ptx_space space) {
     uint32_t bytes, index;
     ptx_val v;
@@ -6187,7 +6196,7 @@ PTXGEN_API ptx_val ptx_param_bytes_(ptx_kernel *k, const char *site, const char 
 }
 
 /* Record a mov of the operand in a word to a new register. */
-PTX__RARE ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, unsigned type) {
+PTX__COLD ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word, unsigned type) {
     uint32_t form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     size_t at = k->words.count;
     ptx_val v;
@@ -6199,8 +6208,8 @@ PTX__RARE ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word,
     return v;
 }
 /* Record a mov of the address of a symbol to a register. */
-PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word, unsigned type,
-                                              unsigned space, uint32_t align) {
+PTX__NOINLINE static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, uint32_t word,
+                                                 unsigned type, unsigned space, uint32_t align) {
     uint32_t log2 = 0;
     ptx_val v = ptx__move_word(k, site, word, type);
     if (!v.handle) return v;
@@ -6214,7 +6223,7 @@ PTX__APART static ptx_val ptx__symbol_address(ptx_kernel *k, const char *site, u
 #define PTX__DYNAMIC_MOST 232448u /* 227 KiB: no device gives a block more */
 /* Add an array to a kernel, under a kept name. Returns its address, in a register. count: elements of a
    shared array, 0 for dynamic shared memory; bytes of a local array. */
-PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name, unsigned what, unsigned type,
+PTX__COLD ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name, unsigned what, unsigned type,
                                  uint32_t count, uint32_t align) {
     const int shared = what == PTX__IS_SHARED;
     const unsigned tag = shared ? PTX__W_SHARED : PTX__W_LOCAL;
@@ -6237,7 +6246,7 @@ PTX__RARE ptx_val ptx__add_array(ptx_kernel *k, const char *site, uint32_t name,
 }
 /* The bytes of an array's element, or 0 with the error set. Raises *align to them. most: the most bytes of an
    array in local memory; 0: shared memory. */
-PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
+PTX__COLD uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type type, uint32_t count,
                                       uint32_t most, uint32_t *align) {
     uint32_t size;
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return 0;
@@ -6255,7 +6264,7 @@ PTX__RARE uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type 
     return size;
 }
 
-PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+PTX__COLD_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                   uint32_t count, uint32_t align) {
     uint32_t size = ptx__element_bytes(k, site, type, count, 0, &align), start;
     if (!size) return ptx__none();
@@ -6271,7 +6280,7 @@ PTX__RARE_API ptx_val ptx_shared_(ptx_kernel *k, const char *site, const char *n
                           align);
 }
 
-PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
+PTX__COLD_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint32_t align) {
     char own[300]; /* with a $, which no name of a caller has */
     if (!ptx__ready(k)) return ptx__none();
     if (!ptx__is_power_of_two(align) || align < 16 || align > 1024)
@@ -6281,7 +6290,7 @@ PTX__RARE_API ptx_val ptx_shared_dynamic_(ptx_kernel *k, const char *site, uint3
     return ptx__add_array(k, site, ptx__keep(k->m, own, strlen(own)), PTX__IS_SHARED, PTX_B8, 0, align);
 }
 
-PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
+PTX__COLD_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *name, ptx_type type,
                                  uint32_t count, uint32_t align) {
     uint32_t size = ptx__element_bytes(k, site, type, count, 524288, &align);
     if (!size) return ptx__none();
@@ -6289,7 +6298,7 @@ PTX__RARE_API ptx_val ptx_local_(ptx_kernel *k, const char *site, const char *na
                           count * size, align);
 }
 
-PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
+PTX__COLD_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const ptx_variable_desc *desc) {
     ptx_symbol none = {0, 0}, symbol;
     ptx__variable *v;
     uint32_t size, align, name;
@@ -6333,8 +6342,8 @@ PTX__RARE_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
 }
 
 /* Make a variable of the module and list it in PTX__OF_LIBRARY. An error if the caller has used its name. */
-PTX__APART static ptx_symbol ptx__library_variable(ptx_module *m, const char *site,
-                                                   const ptx_variable_desc *desc) {
+PTX__NOINLINE static ptx_symbol ptx__library_variable(ptx_module *m, const char *site,
+                                                      const ptx_variable_desc *desc) {
     ptx_symbol v = ptx_variable_(m, site, desc);
     if (v.owner) ptx__add_name(m, PTX__OF_LIBRARY, m->variables.at[v.index].name, v.index);
     return v;
@@ -6346,7 +6355,7 @@ static int ptx__variable_ok(ptx_module *m, const char *site, ptx_symbol s) {
     return 0;
 }
 
-PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
+PTX__COLD_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, uint32_t element, ptx_symbol to,
                               int64_t bytes) {
     ptx__address *a;
     if (!m || m->error.code || !ptx__variable_ok(m, site, in) || !ptx__variable_ok(m, site, to)) return;
@@ -6369,7 +6378,7 @@ PTX__RARE_API void ptx_point_(ptx_module *m, const char *site, ptx_symbol in, ui
     a->offset = bytes;
 }
 
-PTX__RARE_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol variable) {
+PTX__COLD_API ptx_val ptx_address_(ptx_kernel *k, const char *site, ptx_symbol variable) {
     const ptx__variable *v;
     if (!ptx__ready(k) || !ptx__require_unguarded(k, site, "ptx_address")
         || !ptx__variable_ok(k->m, site, variable))
@@ -6725,7 +6734,7 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 }
 
 /* Check the types of a mov that packs n parts into one register, or unpacks it. Returns 0 after an error. */
-PTX__RARE int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
+PTX__COLD int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                             const void *parts) {
     if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16))
         return PTX__FAIL(k, PTX_E_TYPE, site,
@@ -6738,7 +6747,7 @@ PTX__RARE int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, uns
     return PTX__FAIL(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n,
                      ptx_type_name((ptx_type)part), ptx_type_name((ptx_type)whole));
 }
-PTX__RARE_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
+PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
                                 const ptx_val *parts) {
     ptx_val d = ptx__none();
     ptx__operand p[4];
@@ -6802,7 +6811,7 @@ PTXGEN_API ptx_mem ptx_field_(ptx_kernel *k, const char *site, ptx_type type, pt
     return ptx_at(field, 0);
 }
 
-PTX__RARE_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
+PTX__COLD_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special which) {
     ptx_val d = ptx__none();
     const ptx__special_fact *special;
     if (!ptx__ready(k)) return d;
@@ -6818,7 +6827,7 @@ PTX__RARE_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special whi
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
 }
 
-PTX__RARE_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
+PTX__COLD_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension) {
     const unsigned d = (unsigned)dimension % 3;
     ptx_val block = ptx_sreg_(k, site, (ptx_special)(PTX_CTAID_X + d));
     ptx_val threads = ptx_sreg_(k, site, (ptx_special)(PTX_NTID_X + d));
@@ -6826,7 +6835,7 @@ PTX__RARE_API ptx_val ptx_global_(ptx_kernel *k, const char *site, int dimension
     return ptx_op3_(k, site, PTX_MAD, 0, block, threads, thread);
 }
 
-PTX__RARE_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
+PTX__COLD_API ptx_val ptx_uniform_(ptx_kernel *k, const char *site, ptx_val v, int where) {
     ptx__operand o;
     if (!ptx__ready(k)) return v;
     o = ptx__materialize_address(k, site, &v);
@@ -6855,7 +6864,7 @@ static int ptx__parse_placeholder(const char **p) {
 
 /* Record raw text; makes registers of the given types in out. collective, effect: of its form.
    Returns 0 after an error. */
-PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned collective,
+PTX__COLD int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, unsigned collective,
                               unsigned effect, const char *text, unsigned n, const ptx_val *src,
                               unsigned results, const ptx_type *types, ptx_val *out) {
     const char *p, *dollar;
@@ -6913,7 +6922,7 @@ PTX__RARE int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
     return 1;
 }
 
-PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
+PTX__COLD_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, uint32_t n,
                             const ptx_val *operands, uint32_t results, const ptx_type *types, ptx_val *out) {
     const char *end = text ? strchr(text, ';') : NULL;
     uint32_t i;
@@ -6930,7 +6939,7 @@ PTX__RARE_API void ptx_raw_(ptx_kernel *k, const char *site, const char *text, u
         for (i = 0; out && results <= 64 && i < results; i++) out[i] = ptx__none();
 }
 
-PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
+PTX__COLD_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text) {
     static const char *const known[] = {"nounroll", "used_bytes_mask", "enable_smem_spilling", "frequency"};
     static const uint8_t since[] = {0, 83, 87, 90};
     size_t i;
@@ -6950,7 +6959,7 @@ PTX__RARE_API void ptx_pragma_(ptx_kernel *k, const char *site, const char *text
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, line, 0, NULL, 0, NULL, NULL);
 }
 
-PTX__RARE_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
+PTX__COLD_API void ptx_return_(ptx_kernel *k, const char *site, ptx_val value) {
     char text[400];
     if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "ptx_return")) return;
     if (!k->function || !k->result)
@@ -6972,7 +6981,7 @@ typedef struct ptx__line {
     size_t used;
     char text[8000];
 } ptx__line;
-PTX__RARE void ptx__append_format(ptx__line *line, const char *format, ...) {
+PTX__COLD void ptx__append_format(ptx__line *line, const char *format, ...) {
     va_list args;
     va_start(args, format);
     line->used +=
@@ -6982,7 +6991,7 @@ PTX__RARE void ptx__append_format(ptx__line *line, const char *format, ...) {
 static unsigned ptx__bits_of(ptx_val v) { return ptx__fact((unsigned)ptx_type_of(v))->bits; }
 /* Begin a call: "{ .param .b32 $$a0; st.param.b32 [$$a0], $1; ...". The first argument is $1 if the call has
    a result, else $0. $$ prints a '$', which no name of a caller contains. */
-PTX__RARE void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
+PTX__COLD void ptx__call_head(ptx__line *line, unsigned result, unsigned n, const ptx_val *v) {
     unsigned i, first = result != PTX_NONE;
     line->used = 0;
     ptx__append_format(line, "{");
@@ -6992,7 +7001,7 @@ PTX__RARE void ptx__call_head(ptx__line *line, unsigned result, unsigned n, cons
     if (result) ptx__append_format(line, " .param .b%u $$r;", (unsigned)ptx__fact(result)->bits);
 }
 /* End a call: its argument list, `suffix` (the prototype of an indirect call), the load of its result. */
-PTX__RARE void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *suffix) {
+PTX__COLD void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, const char *suffix) {
     unsigned i;
     for (i = 0; i < n; i++) ptx__append_format(line, i ? ", $$a%u" : "$$a%u", i);
     ptx__append_format(line, ")%s;", suffix);
@@ -7000,7 +7009,7 @@ PTX__RARE void ptx__call_tail(ptx__line *line, unsigned result, unsigned n, cons
     ptx__append_format(line, " }");
 }
 
-PTX__RARE int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args,
+PTX__COLD int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *args,
                                    ptx_val *v) {
     uint32_t i;
     ptx__operand o;
@@ -7023,7 +7032,7 @@ PTX__RARE int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, 
 }
 
 /* Record a call and its callee. NULL: an indirect call, of any function whose address was taken. */
-PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *text, unsigned n,
+PTX__COLD ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *text, unsigned n,
                                    const ptx_val *v, unsigned result, const ptx_kernel *function) {
     ptx_val out = ptx__none();
     ptx_type type = (ptx_type)result;
@@ -7037,7 +7046,7 @@ PTX__RARE ptx_val ptx__finish_call(ptx_kernel *k, const char *site, const char *
 }
 
 /* Check the arguments v and give immediates the parameters' types. The parameters are final from now on. */
-PTX__RARE int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
+PTX__COLD int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                                     ptx_val *v) {
     uint32_t i;
     if (function->index < k->m->kernels_used) k->m->kernels.at[function->index]->called = site;
@@ -7053,7 +7062,7 @@ PTX__RARE int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_k
     return 1;
 }
 
-PTX__RARE_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
+PTX__COLD_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kernel *function, uint32_t n,
                                 const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX];
@@ -7076,7 +7085,7 @@ PTX__RARE_API ptx_val ptx_call_(ptx_kernel *k, const char *site, const ptx_kerne
     return ptx__finish_call(k, site, line.text, n, v, function->result, function);
 }
 
-PTX__RARE_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function) {
+PTX__COLD_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const ptx_kernel *function) {
     char text[300];
     ptx_val out = ptx__none();
     ptx_type type = PTX_U64;
@@ -7090,7 +7099,7 @@ PTX__RARE_API ptx_val ptx_func_address_(ptx_kernel *k, const char *site, const p
     return out;
 }
 
-PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
+PTX__COLD_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_val address, ptx_type result,
                                          uint32_t n, const ptx_val *args) {
     ptx__line line;
     ptx_val v[PTX__ARGS_MAX + 1];
@@ -7120,7 +7129,7 @@ PTX__RARE_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
 }
 
 /* Check each conversion of a format against its argument. Returns 0 after an error. */
-PTX__RARE int ptx__format_fits(ptx_kernel *k, const char *site, const char *format, uint32_t n,
+PTX__COLD int ptx__format_fits(ptx_kernel *k, const char *site, const char *format, uint32_t n,
                                const ptx_val *v) {
     const char *p = format;
     uint32_t used = 0;
@@ -7164,7 +7173,7 @@ static int ptx__name_is_taken(const ptx_module *m, const char *name) {
     return ptx__find_name(m, PTX__OF_MODULE, name) || ptx__find_name(m, PTX__OF_ANY_KERNEL, name);
 }
 
-PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
+PTX__COLD_API void ptx_printf_(ptx_kernel *k, const char *site, const char *format, uint32_t n,
                                const ptx_val *args) {
     ptx__line line;
     char name[32];
@@ -7221,7 +7230,7 @@ PTX__RARE_API void ptx_printf_(ptx_kernel *k, const char *site, const char *form
     ptx__record_raw(k, site, PTX__I_PLAIN, 0, 0, line.text, n, v, 0, NULL, NULL);
 }
 
-PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
+PTX__COLD_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address) {
     ptx_val v = address;
     ptx__operand o;
     int64_t offset;
@@ -7245,7 +7254,7 @@ PTX__RARE_API ptx_val ptx_cvta_(ptx_kernel *k, const char *site, ptx_val address
         v = ptx__with_space(ptx_cvt_(k, site, 0, PTX_U64, ptx_as(v, PTX_U32)), o.space);
     return ptx__record_one(k, site, PTX__REQUEST(PTX_CVTA, PTX_U64, 0, 1), ptx__space_mod(o.space), v);
 }
-PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
+PTX__COLD_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space space, ptx_val address) {
     if (!ptx__ready(k)) return ptx__none();
     ptx__materialize_address(k, site, &address);
     address = ptx__record_one(k, site, PTX__REQUEST(PTX_CVTA_TO, PTX_U64, 0, 1),
@@ -7257,7 +7266,7 @@ PTX__RARE_API ptx_val ptx_cvta_to_(ptx_kernel *k, const char *site, ptx_space sp
 /* -- textures and surfaces -- */
 
 /* The source operands of a texture or surface instruction, "=[d{uu}]{t}"; NULL after an error. */
-PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_op_id op, const ptx_val *at,
+PTX__COLD const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_op_id op, const ptx_val *at,
                                            char *signature, unsigned *sources) {
     unsigned results;
     if ((unsigned)op < PTX__OP_COUNT && at
@@ -7271,14 +7280,14 @@ PTX__RARE const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_
 }
 
 /* A texture coordinate. Integer coordinates are s32: u32 and b32 are reinterpreted. */
-PTX__RARE ptx_val ptx__coordinate(ptx_val v, char slot) {
+PTX__COLD ptx_val ptx__coordinate(ptx_val v, char slot) {
     const ptx_type has = ptx_type_of(v);
     return slot == 'c' && (has == PTX_U32 || has == PTX_B32) ? ptx_as(v, PTX_S32) : v;
 }
 
 /* Only a layered cube reads the fourth value of a group (layer, x, y, z). In other groups it is padding: if
    the caller leaves it out, it repeats the third. */
-PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
+PTX__COLD_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type, ptx_val texture,
                             uint32_t n, const ptx_val *at, ptx_val *out) {
     char signature[PTX__SIGNATURE_MAX];
     ptx_val list[16];
@@ -7301,7 +7310,7 @@ PTX__RARE_API void ptx_tex_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
     ptx_opn_(k, site, op, 0, type, PTX_NONE, count, list, 4, out);
 }
 
-PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+PTX__COLD_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
                                ptx_val texture, uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val at[3];
     at[0] = a, at[1] = b, at[2] = c;
@@ -7309,7 +7318,7 @@ PTX__RARE_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
 }
 
 /* Fill list with a surface and its coordinates; a fourth repeats the third. Returns the count; 0: error. */
-PTX__RARE uint32_t ptx__surface_operands(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
+PTX__COLD uint32_t ptx__surface_operands(ptx_kernel *k, const char *site, ptx_op_id op, ptx_type type,
                                          uint32_t n, ptx_val surface, const ptx_val *at, ptx_val *list) {
     char signature[PTX__SIGNATURE_MAX];
     unsigned sources, i;
@@ -7321,7 +7330,7 @@ PTX__RARE uint32_t ptx__surface_operands(ptx_kernel *k, const char *site, ptx_op
     return i + 1;
 }
 
-PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+PTX__COLD_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                      ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                      ptx_val *out) {
     ptx_val list[5];
@@ -7334,7 +7343,7 @@ PTX__RARE_API void ptx_surface_load_(ptx_kernel *k, const char *site, ptx_op_id 
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx_as(out[i], type);
 }
 
-PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+PTX__COLD_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                       ptx_type type, uint32_t n, ptx_val surface, const ptx_val *at,
                                       const ptx_val *values) {
     ptx_val list[9];
@@ -7349,7 +7358,7 @@ PTX__RARE_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
     ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
 }
 
-PTX__RARE_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+PTX__COLD_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                            ptx_type type, ptx_val surface, ptx_val x, ptx_val y,
                                            ptx_val z) {
     ptx_val at[3], loaded;
@@ -7358,7 +7367,7 @@ PTX__RARE_API ptx_val ptx_surface_load_at_(ptx_kernel *k, const char *site, ptx_
     return loaded;
 }
 
-PTX__RARE_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
+PTX__COLD_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods outside,
                                          ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
                                          ptx_val value) {
     ptx_val at[3];
@@ -7397,6 +7406,12 @@ static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row
     return PTX__FAIL(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
                      ptx_type_name(a), ptx_type_name(b));
 }
+/* After an error: the results of a matrix product are "no value". */
+PTX__COLD void ptx__clear_product(ptx_op_id op, ptx_type a_type, ptx_val *d) {
+    uint32_t counts[4];
+    if (d && ptx_mma_shape(op, a_type, counts))
+        while (counts[0]--) d[counts[0]] = ptx__none();
+}
 PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                          ptx_type b_type, ptx_val *d, const ptx_val *a, const ptx_val *b, const ptx_val *c,
                          uint32_t n, const ptx_val *extra) {
@@ -7404,7 +7419,10 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     ptx__shape *shape;
     const uint32_t *count;
     const ptx__row *row;
-    if (!ptx__ready(k)) return;
+    if (!ptx__ready(k)) {
+        ptx__clear_product(op, a_type, d);
+        return;
+    }
     shape = &k->m->shape;
     if (!shape->row || shape->op != (uint32_t)op || shape->type != (uint32_t)a_type) {
         shape->op = (uint32_t)op, shape->type = (uint32_t)a_type, shape->row = NULL;
@@ -7418,7 +7436,10 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
     if (!d || !a || !b || !c || n > 8 || (n && !extra))
         ptx__fail(k, PTX_E_ARGUMENT, site,
                   "ptx_mma: an array is NULL, or there are more than 8 extra operands");
-    if (!ptx__ready(k) || !ptx__elements_ok(k, site, row, a_type, b_type)) return;
+    if (!ptx__ready(k) || !ptx__elements_ok(k, site, row, a_type, b_type)) {
+        ptx__clear_product(op, a_type, d);
+        return;
+    }
     memcpy(v, a, count[1] * sizeof *v);
     memcpy(v + count[1], b, count[2] * sizeof *v);
     memcpy(v + count[1] + count[2], c, count[3] * sizeof *v);
@@ -7428,7 +7449,7 @@ PTXGEN_API void ptx_mma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods
               count[0], NULL);
 }
 
-PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
+PTX__COLD_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_mods mods, ptx_type a_type,
                               ptx_type b_type, uint32_t n, const ptx_var *d, uint32_t operand_count,
                               const ptx_val *operands) {
     const ptx__row *row = ptx__row_of_type(ptx__rows_of(op), op, a_type);
@@ -7439,7 +7460,7 @@ PTX__RARE_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
 }
 
-PTX__RARE_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type,
+PTX__COLD_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_type, ptx_type b_type,
                                   uint32_t n, const ptx_var *d, ptx_val a, ptx_val b, ptx_val add) {
     ptx_val v[7];
     v[0] = a, v[1] = b, v[2] = add, v[3] = v[4] = ptx_imm(1), v[5] = v[6] = ptx_imm(0);
@@ -7447,7 +7468,7 @@ PTX__RARE_API void ptx_wgmma_f32_(ptx_kernel *k, const char *site, ptx_type a_ty
                a_type == PTX_F16 || a_type == PTX_BF16 ? 7 : 5, v);
 }
 
-PTX__RARE_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address,
+PTX__COLD_API ptx_val ptx_wgmma_descriptor_(ptx_kernel *k, const char *site, ptx_val address,
                                             uint32_t leading, uint32_t stride, uint32_t swizzle) {
     uint64_t fixed, mode = swizzle == 128 ? 1 : swizzle == 64 ? 2 : swizzle == 32 ? 3 : 0;
     int64_t offset = 0;
@@ -7491,7 +7512,7 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 /* -- control flow -- */
 
 /* Refuse a pending guard before what is not one instruction: a label, a scope, a call. */
-PTX__APART static int ptx__require_no_guard(ptx_kernel *k, const char *site, const char *what) {
+PTX__NOINLINE static int ptx__require_no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
     return PTX__FAIL(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
 }
@@ -7597,7 +7618,7 @@ PTXGEN_API void ptx_if_(ptx_kernel *k, const char *site, ptx_val p) {
     if (s) ptx__branch_unless(k, site, p, s->next);
 }
 
-PTX__RARE_API void ptx_else_(ptx_kernel *k, const char *site) {
+PTX__COLD_API void ptx_else_(ptx_kernel *k, const char *site) {
     ptx__scope *s;
     if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "else")) return;
     s = k->scopes.count ? &k->scopes.at[k->scopes.count - 1] : NULL;
@@ -7653,7 +7674,7 @@ PTXGEN_API void ptx_mbarrier_wait_(ptx_kernel *k, const char *site, ptx_val mbar
     ptx_end_(k, site);
 }
 
-PTX__RARE_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages) {
+PTX__COLD_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t stages) {
     ptx_ring ring;
     ring.stage = ptx_var_new_(k, site, ptx_u32(0));
     ring.parity = ptx_var_new_(k, site, ptx_u32(0));
@@ -7662,7 +7683,7 @@ PTX__RARE_API ptx_ring ptx_ring_new_(ptx_kernel *k, const char *site, uint32_t s
     return ring;
 }
 
-PTX__RARE_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring) {
+PTX__COLD_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring) {
     ptx_val parity = ptx_get_(k, site, ring.parity);
     ptx_val next = ptx_op2_(k, site, PTX_ADD, 0, ptx_get_(k, site, ring.stage), ptx_u32(1));
     ptx_val wraps = ptx_op2_(k, site, PTX_SETP, PTX_EQ, next, ptx_u32(ring.stages));
@@ -7671,7 +7692,7 @@ PTX__RARE_API void ptx_ring_next_(ptx_kernel *k, const char *site, ptx_ring ring
     ptx_set_(k, site, ring.parity, ptx_op3_(k, site, PTX_SELP, 0, other, parity, wraps));
 }
 
-PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step) {
+PTX__COLD_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, ptx_val limit, ptx_val step) {
     ptx_var counter;
     ptx_val i, p;
     ptx__scope *s;
@@ -7701,7 +7722,7 @@ PTX__RARE_API ptx_val ptx_for_(ptx_kernel *k, const char *site, ptx_val first, p
     return i;
 }
 
-PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n,
+PTX__COLD_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n,
                             const ptx_label *labels, ptx_label otherwise) {
     ptx__line line;
     uint32_t i, form;
@@ -7733,7 +7754,7 @@ PTX__RARE_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint
     ptx__record_raw(k, site, PTX__I_LEAVE, 0, 0, line.text, 1, &index, 0, NULL, NULL);
 }
 
-PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
+PTX__COLD_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, uint32_t n) {
     ptx__scope *s;
     ptx_label labels[512];
     uint32_t i;
@@ -7748,7 +7769,7 @@ PTX__RARE_API void ptx_switch_(ptx_kernel *k, const char *site, ptx_val index, u
     ptx_brx_(k, site, index, n, labels, s->next);
 }
 
-PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
+PTX__COLD_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
     ptx__scope *s;
     ptx_label label;
     if (!ptx__ready(k) || !ptx__require_no_guard(k, site, "case")) return;
@@ -7765,7 +7786,7 @@ PTX__RARE_API void ptx_case_(ptx_kernel *k, const char *site, uint32_t i) {
 }
 
 /* Close a switch. Cases that were not written go to the default, or past the switch if there is none. */
-PTX__RARE void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s) {
+PTX__COLD void ptx__end_switch(ptx_kernel *k, const char *site, const ptx__scope *s) {
     uint32_t i, missing = 0;
     ptx_label label = s->head;
     int open = !ptx__ready(k) || k->labels.at[s->next.index].position == 0;
@@ -7788,7 +7809,7 @@ PTXGEN_API void ptx_jump_(ptx_kernel *k, const char *site, int next_round) {
     if (s) ptx_bra_(k, site, next_round ? s->next : s->done);
 }
 
-PTX__RARE_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) {
+PTX__COLD_API void ptx_comment_(ptx_kernel *k, const char *site, const char *text) {
     uint32_t at, i;
     if (!ptx__ready(k) || !text || !k->m->comments) return;
     at = ptx__keep(k->m, text, strlen(text));
@@ -7856,7 +7877,7 @@ static const char *ptx__mnemonic(const ptx_kernel *k, const ptx__ins *ins) {
 }
 
 /* For messages: what a value that is not uniform comes from, by its root (see ptx__value_facts). */
-PTX__RARE void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
+PTX__COLD void ptx__describe_root(const ptx_kernel *k, uint32_t root, char *out, size_t size) {
     const ptx__ins *ins = &k->ins.at[root - 1];
     const uint32_t *w = k->words.at + ins->words + ins->results;
     const char *site = ptx__site_at(k, root - 1);
@@ -7884,7 +7905,7 @@ static const ptx__ins *ptx__defining_instruction(const ptx_kernel *k, const ptx_
 }
 
 /* The next register that an instruction reads (which = 1) or writes (0); 0: no more. *at starts at 0. */
-PTX__RARE uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
+PTX__COLD uint32_t ptx__next_register(const ptx_kernel *k, const ptx__ins *ins, int which, uint32_t *at) {
     const uint32_t *w = k->words.at + ins->words;
     uint32_t end = which ? ins->count : ins->results, word;
     if (which && *at == 0) {
@@ -8151,7 +8172,7 @@ static void ptx__fill_postdominators(ptx__graph *g) {
         g->post_depth[g->post_order[i]] = g->post_depth[idom[g->post_order[i]]] + 1;
 }
 
-PTX__APART static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
+PTX__NOINLINE static uint32_t ptx__block_of(const ptx__graph *g, uint32_t i) {
     uint32_t low = 0, high = g->blocks;
     while (high - low > 1) {
         uint32_t middle = low + (high - low) / 2;
@@ -8300,7 +8321,7 @@ static unsigned ptx__highest_level(const ptx_kernel *k, const ptx__ins *ins) {
 
 /* Compute k->highest_level and, before it, that of the functions that k calls. A recursive call counts as no
    call. */
-PTX__RARE void ptx__find_highest_level(ptx_kernel *k) {
+PTX__COLD void ptx__find_highest_level(ptx_kernel *k) {
     uint32_t i;
     if (k->level_known) return;
     k->level_known = 1;
@@ -8493,7 +8514,7 @@ static unsigned ptx__class_of_rows(uint32_t threads) {
 }
 
 /* The class of a special register: that of the table, or a lower one by the declared block and cluster. */
-PTX__RARE unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
+PTX__COLD unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
     const uint32_t *block = k->required_block;
     if ((which >= PTX_CTAID_X && which <= PTX_CTAID_Z && k->cluster[which - PTX_CTAID_X] == 1)
         || (which >= PTX_CLUSTER_CTAID_X && which <= PTX_CLUSTER_CTAID_Z
@@ -8511,7 +8532,8 @@ PTX__RARE unsigned ptx__special_class(const ptx_kernel *k, unsigned which) {
 /* Lower x's level, the highest of all blocks that assign to the variable, to the highest of those from which
    a path leads to block b: an assignment in one branch of an `if` does not matter to a read in the other.
    Does nothing when the effort is used up. */
-PTX__APART static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b, ptx__value_facts *x) {
+PTX__NOINLINE static void ptx__limit_level(ptx__uniformity *u, uint32_t word, uint32_t b,
+                                           ptx__value_facts *x) {
     const ptx__graph *g = u->g;
     uint32_t depth = 0, from = b, e, at, by = ptx__definition_block(u->k, g, word);
     if (u->effort < g->blocks) return;
@@ -8587,7 +8609,7 @@ static int ptx__truncates_negative(const ptx__form *form, const ptx__value_facts
    x[1], whose words are at w. In a 1D block the result changes only at multiples of `rows` threads. If these
    are multiples of 32, the class is WARP, of 128 GROUP; in a 2D or 3D block only if its own rows are such a
    multiple long, too. A block of undeclared shape is taken as 1D. */
-PTX__RARE unsigned ptx__tid_operation_class(const ptx_kernel *k, const ptx__form *form,
+PTX__COLD unsigned ptx__tid_operation_class(const ptx_kernel *k, const ptx__form *form,
                                             const ptx__value_facts *x, const uint32_t *w) {
     const unsigned op = form->row->op, outcomes = op == PTX_SETP ? ptx__true_outcomes(form) : 0u;
     const uint32_t *block = k->required_block;
@@ -9177,7 +9199,7 @@ enum { PTX__MMA_NONE = 1, PTX__MMA_ISSUED = 2, PTX__MMA_GROUP = 4, PTX__MMA_UNFE
 #define PTX__MMA_GROUPS (0xffu * PTX__MMA_GROUP)
 
 /* What an instruction touches of the set: 1 accumulators, 2 fragments of A; and 4 if it writes them. */
-PTX__RARE unsigned ptx__set_accesses(const ptx__forward *p, const ptx__ins *ins) {
+PTX__COLD unsigned ptx__set_accesses(const ptx__forward *p, const ptx__ins *ins) {
     uint32_t at, word;
     unsigned found = 0;
     for (at = 0; (word = ptx__next_register(p->k, ins, 1, &at)) != 0;)
@@ -9188,7 +9210,7 @@ PTX__RARE unsigned ptx__set_accesses(const ptx__forward *p, const ptx__ins *ins)
     return found;
 }
 
-PTX__RARE uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+PTX__COLD uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const ptx__ins *ins = &p->k->ins.at[i];
     const unsigned effect = ins->kind == PTX__I_PLAIN ? ptx__form_of(p->k, ins)->effect
                                                       : (unsigned)PTX__EFFECT_NONE;
@@ -9224,7 +9246,7 @@ PTX__RARE uint32_t ptx__transfer_products(const ptx__forward *p, uint32_t i, uin
 
 /* Solve the problem for each set, up to 32. marks: register -> 2 n for an accumulator of set n, 2 n + 1 for a
    fragment of A. */
-PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
+PTX__COLD ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
     uint32_t i, at, word, *marks, set = 0;
     ptx__forward p;
     if (!(k->seen >> PTX__EFFECT_MMA & 1)) return PTX_E_NONE;
@@ -9253,7 +9275,7 @@ PTX__RARE ptx_code ptx__check_products(ptx_kernel *k, ptx__graph *g) {
 }
 
 /* A fact has a bit for each tcgen05.ld that no tcgen05.wait::ld has followed. */
-PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
+PTX__COLD uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i, uint32_t fact, int report) {
     const ptx__ins *ins = &p->k->ins.at[i];
     uint32_t j, word, at = 0;
     while (report && fact && (word = ptx__next_register(p->k, ins, 1, &at)) != 0)
@@ -9274,7 +9296,7 @@ PTX__RARE uint32_t ptx__transfer_tensor_loads(const ptx__forward *p, uint32_t i,
 }
 
 /* Check the first 32 loads of tensor memory. */
-PTX__RARE ptx_code ptx__check_tensor_loads(ptx_kernel *k, ptx__graph *g) {
+PTX__COLD ptx_code ptx__check_tensor_loads(ptx_kernel *k, ptx__graph *g) {
     uint32_t loads[32], i;
     ptx__forward p;
     if (!(k->seen & PTX__SEEN_TENSOR_LOAD)) return PTX_E_NONE;
@@ -9286,7 +9308,7 @@ PTX__RARE ptx_code ptx__check_tensor_loads(ptx_kernel *k, ptx__graph *g) {
 
 /* -- verify: limits of a launch -- */
 
-PTX__RARE ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
+PTX__COLD ptx_code ptx__check_launch(ptx_kernel *k, ptx__graph *g) {
     uint32_t sm = k->m->target & 0xfffu, threads = k->max_threads, most = 2048, blocks = 32;
     const char *wrong = NULL;
     (void)g;
@@ -9327,14 +9349,14 @@ typedef struct ptx__live_ranges {
     uint32_t *registers, *predicates; /* instruction -> how many more are live than one before */
 } ptx__live_ranges;
 
-PTX__RARE void ptx__add_live_range(const ptx__live_ranges *l, uint32_t word, uint32_t begin, uint32_t end) {
+PTX__COLD void ptx__add_live_range(const ptx__live_ranges *l, uint32_t word, uint32_t begin, uint32_t end) {
     static const uint8_t weights[PTX__REGISTER_CLASSES] = {0, 1, 1, 1, 2, 4, 1};
     uint32_t *change = PTX__TAG(word) == PTX__W_PRED ? l->predicates : l->registers;
     change[begin] += weights[PTX__TAG(word)];
     change[end] -= weights[PTX__TAG(word)];
 }
 
-PTX__RARE void ptx__find_live_ranges(const ptx__live_ranges *l, uint32_t word) {
+PTX__COLD void ptx__find_live_ranges(const ptx__live_ranges *l, uint32_t word) {
     const ptx__graph *g = l->g;
     const ptx__reference *references = l->k->m->references.at;
     const uint32_t id = ptx__register_number(g, word) + 1;
@@ -9363,7 +9385,7 @@ PTX__RARE void ptx__find_live_ranges(const ptx__live_ranges *l, uint32_t word) {
             ptx__add_live_range(l, word, l->begin[b], l->end[b] > l->begin[b] ? l->end[b] : l->begin[b] + 1);
 }
 
-PTX__RARE int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
+PTX__COLD int ptx__find_pressure(ptx_kernel *k, ptx__graph *g, ptx_pressure_info *peak) {
     ptx_module *m = k->m;
     const size_t count = k->ins.count + 2, words = g->registers + 4 * (size_t)g->blocks + 2 * count;
     uint32_t *s, i, b = 0, at, word, which, registers = 0, predicates = 0;
@@ -9416,7 +9438,7 @@ static ptx_code (*const ptx__checks[])(ptx_kernel *k, ptx__graph *g) = {
     ptx__check_addresses,  ptx__check_launch, ptx__check_tensor_loads};
 
 /* Check that the kernel ends without a pending guard, an open scope or a label that is not placed. */
-PTX__RARE ptx_code ptx__check_record(ptx_kernel *k) {
+PTX__COLD ptx_code ptx__check_record(ptx_kernel *k) {
     size_t i;
     if (k->guard) ptx__fail(k, PTX_E_GUARD, k->guard_site, "a guard before nothing");
     if (k->scopes.count) {
@@ -9452,7 +9474,7 @@ static ptx_code ptx__verify_kernel(ptx_kernel *k) {
    on the stack and 2 after that; `recursive` is the call, + 1, of a function on the stack or of a recursive
    one. ptx__find_highest_level is called in postorder, so that it does not recurse deeply. Returns whether
    there are any. */
-PTX__RARE int ptx__find_recursion(ptx_module *m) {
+PTX__COLD int ptx__find_recursion(ptx_module *m) {
     uint32_t i, depth = 0, *stack, taken = 0;
     int found = 0;
     m->scratch.count = 0;
@@ -9491,7 +9513,7 @@ PTX__RARE int ptx__find_recursion(ptx_module *m) {
     return found;
 }
 
-PTX__RARE void ptx__verify_calls(ptx_module *m) {
+PTX__COLD void ptx__verify_calls(ptx_module *m) {
     uint32_t i, changed = 0, calls = 0;
     for (i = 0; i < m->kernels_used; i++) {
         if (m->kernels.at[i]->function && !m->kernels.at[i]->verified) changed = 1;
@@ -9513,7 +9535,7 @@ PTX__RARE void ptx__verify_calls(ptx_module *m) {
     }
 }
 
-PTX__RARE_API ptx_code ptx_verify(ptx_module *m) {
+PTX__COLD_API ptx_code ptx_verify(ptx_module *m) {
     uint32_t i;
     if (!m) return PTX_E_MEMORY;
     if (!m->error.code && !ptx_entry_count(m)) ptx_fail(m, PTX_E_EMPTY, "", "the module has no kernel");
@@ -9569,7 +9591,7 @@ static char *ptx__hex(char *p, char letter, uint64_t n, int digits) {
     while (digits--) *p++ = "0123456789ABCDEF"[n >> (4 * digits) & 15];
     return p;
 }
-PTX__APART static char *ptx__string(char *p, const char *s) {
+PTX__NOINLINE static char *ptx__string(char *p, const char *s) {
     size_t n = strlen(s);
     memcpy(p, s, n);
     return p + n;
@@ -9578,7 +9600,7 @@ PTX__APART static char *ptx__string(char *p, const char *s) {
 static const char ptx__register_letters[] = "?phrdqe";
 
 /* The name of a symbol or special register. */
-PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
+PTX__COLD const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
     const uint32_t index = PTX__INDEX(word);
     uint32_t name = 0;
     switch (PTX__TAG(word)) {
@@ -9593,7 +9615,7 @@ PTX__RARE const char *ptx__name_of(const ptx_kernel *k, uint32_t word) {
 
 /* Make room for `more` characters at p, the end of the text. Returns p, moved if the text was; NULL: no
    memory. */
-PTX__APART static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
+PTX__NOINLINE static char *ptx__text_room(ptx_module *m, char *p, size_t more) {
     size_t used = (size_t)(p - m->text.at);
     m->text.count = used;
     if (more <= m->text.capacity - used) return p; /* almost always */
@@ -9621,7 +9643,7 @@ static char *ptx__put(ptx_module *m, char *p, const char *format, ...) {
 
 /* Extend m->register_names to the highest register of this kernel. A thousand numbers share their
    leading digits. */
-PTX__RARE int ptx__format_register_names(const ptx_kernel *k) {
+PTX__COLD int ptx__format_register_names(const ptx_kernel *k) {
     ptx_module *m = k->m;
     uint32_t c, i, n, length = 2;
     char lead[16] = {'%'}, *to, *end;
@@ -9720,7 +9742,7 @@ static size_t ptx__raw_bound(const ptx_kernel *k, const ptx__ins *ins) {
     for (; *p; p++) uses += *p == '$';
     return (size_t)(p - text) + 300 * uses;
 }
-PTX__RARE char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
+PTX__COLD char *ptx__print_raw(const ptx_kernel *k, char *p, const ptx__ins *ins) {
     const char *text = ptx__raw_text(k, ins);
     while (*text) {
         const uint32_t *w = k->words.at + ins->words;
@@ -9840,7 +9862,7 @@ static char *ptx__print_instructions(const ptx_kernel *k, char *p,
 }
 
 /* Print the parameters: those of an entry with their types, those of a function as .b32 and the like. */
-PTX__RARE char *ptx__print_params(const ptx_kernel *k, char *p, const char *first, const char *next) {
+PTX__COLD char *ptx__print_params(const ptx_kernel *k, char *p, const char *first, const char *next) {
     size_t i;
     for (i = 0; i < k->params.count; i++) {
         const ptx__symbol *s = &k->params.at[i];
@@ -9857,7 +9879,7 @@ PTX__RARE char *ptx__print_params(const ptx_kernel *k, char *p, const char *firs
 }
 
 /* Print ".func (.param .b32 f$result) f(.param .b32 a, ...)", also to declare all functions first. */
-PTX__RARE char *ptx__print_prototype(const ptx_kernel *k, char *p) {
+PTX__COLD char *ptx__print_prototype(const ptx_kernel *k, char *p) {
     const char *name = k->m->names.at + k->name;
     p = ptx__put(k->m, p, ".func ");
     if (k->result)
@@ -9866,7 +9888,7 @@ PTX__RARE char *ptx__print_prototype(const ptx_kernel *k, char *p) {
     return ptx__put(k->m, p, k->noreturn ? ") .noreturn" : ")");
 }
 
-PTX__RARE char *ptx__print_directives(const ptx_kernel *k, char *p) {
+PTX__COLD char *ptx__print_directives(const ptx_kernel *k, char *p) {
     ptx_module *m = k->m;
     if (k->required_block[0])
         p = ptx__put(m, p, ".reqntid %u, %u, %u\n", k->required_block[0], k->required_block[1],
@@ -9881,7 +9903,7 @@ PTX__RARE char *ptx__print_directives(const ptx_kernel *k, char *p) {
     return p;
 }
 
-PTX__RARE char *ptx__print_head(const ptx_kernel *k, char *p) {
+PTX__COLD char *ptx__print_head(const ptx_kernel *k, char *p) {
     static const char *const types[PTX__REGISTER_CLASSES] = {"", "pred", "b16", "b32", "b64", "b128", "b8"};
     char letter[2] = {0, 0};
     ptx_module *m = k->m;
@@ -9922,7 +9944,7 @@ static size_t ptx__file_length(const char *site) {
     return colon ? (size_t)(colon - site) : 0;
 }
 /* Print a .loc line. Files are numbered in the order of their first use and declared at the end. */
-PTX__RARE char *ptx__print_line(ptx_module *m, char *p, const char *site) {
+PTX__COLD char *ptx__print_line(ptx_module *m, char *p, const char *site) {
     size_t i, n = ptx__file_length(site);
     if (!n) return p;
     for (i = m->files.count; i-- > 0;)
@@ -9934,7 +9956,7 @@ PTX__RARE char *ptx__print_line(ptx_module *m, char *p, const char *site) {
     }
     return ptx__put(m, p, "\t.loc %u %u 0\n", (uint32_t)i + 1, (uint32_t)strtoul(site + n + 1, NULL, 10));
 }
-PTX__RARE char *ptx__print_files(ptx_module *m, char *p) {
+PTX__COLD char *ptx__print_files(ptx_module *m, char *p) {
     size_t i, j, n;
     for (i = 0; i < m->files.count; i++) {
         n = ptx__file_length(m->files.at[i]);
@@ -9949,7 +9971,7 @@ PTX__RARE char *ptx__print_files(ptx_module *m, char *p) {
     return p;
 }
 
-PTX__RARE char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
+PTX__COLD char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     const ptx__variable *v = &m->variables.at[index];
     uint32_t size = ptx_type_bytes((ptx_type)v->type), i, part = size > 8 ? 8 : size;
     uint32_t count = v->count * (size / part);
@@ -9990,7 +10012,7 @@ PTX__RARE char *ptx__print_variable(ptx_module *m, char *p, uint32_t index) {
     return ptx__put(m, p, ";\n");
 }
 
-PTX__RARE char *ptx__print_module_head(ptx_module *m, char *p) {
+PTX__COLD char *ptx__print_module_head(ptx_module *m, char *p) {
     uint32_t i;
     m->files.count = 0;
     for (i = 0; i < m->variables.count; i++) p = ptx__print_variable(m, p, i);
@@ -10003,7 +10025,7 @@ PTX__RARE char *ptx__print_module_head(ptx_module *m, char *p) {
 }
 
 /* The number of lines that an instruction prints. */
-PTX__RARE uint32_t ptx__count_instruction_lines(const ptx_kernel *k, const ptx__ins *ins) {
+PTX__COLD uint32_t ptx__count_instruction_lines(const ptx_kernel *k, const ptx__ins *ins) {
     const char *p;
     uint32_t lines = 1;
     if (ins->kind == PTX__I_LABEL) return k->labels.at[ins->words].uses != 0;
@@ -10069,7 +10091,7 @@ PTXGEN_API uint32_t ptx_show_comments(ptx_module *m, uint32_t comments) {
     return before;
 }
 
-PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
+PTX__COLD_API const char *ptx_text(ptx_module *m, size_t *length) {
     char *p;
     uint32_t i, version;
     if (length) *length = 0;
@@ -10089,7 +10111,7 @@ PTX__RARE_API const char *ptx_text(ptx_module *m, size_t *length) {
     return m->text.at;
 }
 
-PTX__RARE_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
+PTX__COLD_API int ptx_locate(const ptx_module *m, uint32_t line, ptx_place *place) {
     uint32_t e, i, at, first = 1; /* first: line of the kernel's first instruction */
     size_t from = 0;
     if (!m || !place || m->error.code || !m->text.count) return 0;
@@ -10118,7 +10140,7 @@ static size_t ptx__write(char *buffer, size_t capacity, size_t used, const char 
     return used + n;
 }
 
-PTX__RARE_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
+PTX__COLD_API size_t ptx_explain(const ptx_module *m, const char *log, char *buffer, size_t capacity) {
     const char *from = log ? log : "";
     size_t used = 0;
     while (log && *log) {
@@ -10145,7 +10167,7 @@ PTXGEN_API uint32_t ptx_entry_count(const ptx_module *m) {
     return m ? (uint32_t)m->entries.count : 0;
 }
 
-PTX__RARE_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info) {
+PTX__COLD_API int ptx_entry_get(const ptx_module *m, uint32_t index, ptx_entry_info *info) {
     ptx_kernel *k;
     uint32_t i, offset = 0;
     if (!m || !info || index >= m->entries.count) return 0;
@@ -10610,7 +10632,7 @@ static double ptx__float_of_bits(uint64_t bits, int single) {
 }
 
 /* Parse a number or '$' of the text, as that type; PTX_NONE: as a float of the formula's type, or as u32. */
-PTX__RARE ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
+PTX__COLD ptx_val ptx__math_number(ptx__evaluation *e, ptx_type type) {
     const char *s = e->at;
     int single = e->type == PTX_F32, shift = single ? 32 : 64, negative = *s == '-', base = 10, is_float = 1;
     uint64_t bits = 0;
@@ -10653,7 +10675,7 @@ static ptx_val ptx__to_register(ptx_kernel *k, const char *site, ptx_val v) {
     return ptx__is_register(v) || ptx_type_of(v) == PTX_NONE ? v : ptx_op1_(k, site, PTX_MOV, 0, v);
 }
 
-PTX__RARE ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
+PTX__COLD ptx_val ptx__math_operand(ptx__evaluation *e, ptx_type type) {
     char c = *e->at;
     ptx_val v;
     if (c == '{') {
@@ -10704,7 +10726,7 @@ static ptx_val ptx__math_table(ptx__evaluation *e, ptx_val i) {
 }
 
 /* Parse and record one operation with its operands, up to the ';'. out: its results. */
-PTX__RARE void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
+PTX__COLD void ptx__math_operation(ptx__evaluation *e, ptx_val out[3]) {
     const char *name = e->at;
     const ptx__formula_op *op = ptx__formula_ops,
                           *end = ptx__formula_ops + sizeof ptx__formula_ops / sizeof *ptx__formula_ops;
@@ -10748,7 +10770,7 @@ static void ptx__math_assign(ptx__evaluation *e, int i, int variable, ptx_val v)
         e->value[i] = v;
 }
 
-PTX__RARE void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
+PTX__COLD void ptx__evaluate(ptx_kernel *k, const char *site, const char *text, ptx_type type, uint32_t n,
                              const ptx_val *args, ptx_val out[3]) {
     static const ptx__evaluation empty = PTX_ZERO;
     static const char letters[] = "xyzwvup";
@@ -10797,7 +10819,7 @@ static ptx_val ptx__evaluate_formula(ptx_kernel *k, const char *site, const char
 }
 
 /* The module's function for a formula, made when it is first called. */
-PTX__RARE ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
+PTX__COLD ptx_kernel *ptx__formula_function(ptx_module *m, const char *site, const char *name, ptx_type type,
                                             uint32_t n, const ptx_val *v) {
     char full[48], letter[2] = {0, 0};
     ptx_val operands[4];
@@ -10884,9 +10906,10 @@ static ptx_val ptx__times_plus(ptx_kernel *k, const char *site, ptx_val a, ptx_v
     return ptx_op3_(k, site, PTX_FMA, PTX_RN, a, b, c);
 }
 
-/* Check the arguments of a vector function. Returns n, the dimensions, or 0 after an error. */
+/* Check the arguments of a vector function. Returns n, the dimensions, or 0 after an error: then the results
+   at out, if there are any, are set to "no value". */
 static uint32_t ptx__check_vectors(ptx_kernel *k, const char *site, const char *name, int arrays, uint32_t n,
-                                   uint32_t least, uint32_t most) {
+                                   uint32_t least, uint32_t most, ptx_val *out, uint32_t results) {
     ptx_module *m = ptx_kernel_module(k);
     if (!arrays) ptx_fail(m, PTX_E_ARGUMENT, site, "%s: an array is NULL", name);
     else if (n < least || n > most)
@@ -10894,23 +10917,24 @@ static uint32_t ptx__check_vectors(ptx_kernel *k, const char *site, const char *
                  (unsigned)least, (unsigned)most);
     else if (k)
         return n;
+    while (out && n <= most && results--) out[results] = ptx__none();
     return 0;
 }
 
 PTXGEN_API ptx_val ptx_dot_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b) {
     ptx_val r;
     uint32_t i;
-    if (!ptx__check_vectors(k, site, "ptx_dot", a && b, n, 2, 4)) return ptx__none();
+    if (!ptx__check_vectors(k, site, "ptx_dot", a && b, n, 2, 4, NULL, 0)) return ptx__none();
     r = ptx__times(k, site, a[0], b[0]);
     for (i = 1; i < n; i++) r = ptx__times_plus(k, site, a[i], b[i], r);
     return r;
 }
 
-PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
+PTX__COLD_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a, const ptx_val *b,
                               ptx_val *out) {
     ptx_val r[3];
     uint32_t i;
-    if (!ptx__check_vectors(k, site, "ptx_cross", a && b && out, 3, 3, 3)) return;
+    if (!ptx__check_vectors(k, site, "ptx_cross", a && b && out, 3, 3, 3, out, 3)) return;
     for (i = 0; i < 3; i++) {
         uint32_t j = (i + 1) % 3, l = (i + 2) % 3;
         r[i] = ptx_op1_(k, site, PTX_NEG, 0, ptx__times(k, site, a[l], b[j]));
@@ -10920,15 +10944,15 @@ PTX__RARE_API void ptx_cross_(ptx_kernel *k, const char *site, const ptx_val *a,
 }
 
 PTXGEN_API ptx_val ptx_length_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a) {
-    if (!ptx__check_vectors(k, site, "ptx_length", a != NULL, n, 2, 4)) return ptx__none();
+    if (!ptx__check_vectors(k, site, "ptx_length", a != NULL, n, 2, 4, NULL, 0)) return ptx__none();
     return ptx_op1_(k, site, PTX_SQRT, 0, ptx_dot_(k, site, n, a, a));
 }
 
-PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a,
+PTX__COLD_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a,
                                   ptx_val *out) {
     ptx_val d;
     uint32_t i;
-    if (!ptx__check_vectors(k, site, "ptx_normalize", a && out, n, 2, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_normalize", a && out, n, 2, 4, out, n)) return;
     d = ptx_dot_(k, site, n, a, a);
     if (ptx_type_of(d) == PTX_F64)
         d = ptx_op1_(k, site, PTX_RCP, 0, ptx_op1_(k, site, PTX_SQRT, 0, d));
@@ -10937,28 +10961,28 @@ PTX__RARE_API void ptx_normalize_(ptx_kernel *k, const char *site, uint32_t n, c
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times(k, site, a[i], d);
 }
 
-PTX__RARE_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
+PTX__COLD_API void ptx_reflect_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *v,
                                 const ptx_val *normal, ptx_val *out) {
     ptx_val d;
     uint32_t i;
-    if (!ptx__check_vectors(k, site, "ptx_reflect", v && normal && out, n, 2, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_reflect", v && normal && out, n, 2, 4, out, n)) return;
     d = ptx_dot_(k, site, n, v, normal);
     d = ptx_op1_(k, site, PTX_NEG, 0, ptx_op2_(k, site, PTX_ADD, PTX_RN, d, d));
     for (i = 0; i < n && i < 4; i++) out[i] = ptx__times_plus(k, site, d, normal[i], v[i]);
 }
 
-PTX__RARE_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
+PTX__COLD_API void ptx_lerp_(ptx_kernel *k, const char *site, uint32_t n, const ptx_val *a, const ptx_val *b,
                              ptx_val t, ptx_val *out) {
     uint32_t i;
-    n = ptx__check_vectors(k, site, "ptx_lerp", a && b && out, n, 2, 4);
+    n = ptx__check_vectors(k, site, "ptx_lerp", a && b && out, n, 2, 4, out, n);
     for (i = 0; i < n; i++) out[i] = ptx_math_(k, site, "mix", 3, a[i], b[i], t);
 }
 
-PTX__RARE_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns,
+PTX__COLD_API void ptx_mat_mul_(ptx_kernel *k, const char *site, uint32_t n, uint32_t columns,
                                 const ptx_val *a, const ptx_val *b, ptx_val *out) {
     ptx_val r[16];
     uint32_t i, j, l;
-    n = ptx__check_vectors(k, site, "ptx_mat_mul", a && b && out, n, 3, 4);
+    n = ptx__check_vectors(k, site, "ptx_mat_mul", a && b && out, n, 3, 4, out, columns > 1 ? n * n : n);
     if (columns > 1) columns = n;
     for (i = 0; i < n; i++)
         for (j = 0; j < columns; j++) {
@@ -10973,11 +10997,11 @@ PTXGEN_API ptx_val ptx_pcg_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx_as(ptx__evaluate_formula(k, site, "pcg", PTX_F32, 1, &x), PTX_U32);
 }
 
-PTX__RARE_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
+PTX__COLD_API void ptx_philox_(ptx_kernel *k, const char *site, const ptx_val *counter, const ptx_val *key,
                                ptx_val *out) {
     ptx_val c[4], a[2], b[2], keys[2];
     uint32_t round;
-    if (!ptx__check_vectors(k, site, "ptx_philox", counter && key && out, 4, 4, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_philox", counter && key && out, 4, 4, 4, out, 4)) return;
     memcpy(c, counter, sizeof c);
     memcpy(keys, key, sizeof keys);
     c[0] = ptx__to_register(k, site, c[0]);
@@ -11002,13 +11026,13 @@ PTXGEN_API ptx_val ptx_unit_(ptx_kernel *k, const char *site, ptx_val x) {
     return ptx__evaluate_formula(k, site, "unit", PTX_F32, 1, &x);
 }
 
-PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n,
+PTX__COLD_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *name, uint32_t n,
                                  const ptx_val *p, ptx_val seed) {
     ptx_val v[4];
     char full[32];
     uint32_t i;
     snprintf(full, sizeof full, "ptx_%s", name);
-    if (!ptx__check_vectors(k, site, full, p != NULL, n, 2, 3)) return ptx__none();
+    if (!ptx__check_vectors(k, site, full, p != NULL, n, 2, 3, NULL, 0)) return ptx__none();
     for (i = 0; i < n; i++) v[i] = p[i];
     v[n] = seed;
     for (i = 0; i <= n; i++)
@@ -11023,10 +11047,10 @@ PTX__RARE_API ptx_val ptx_noise_(ptx_kernel *k, const char *site, const char *na
     return ptx_call_(k, site, ptx__formula_function(k->m, site, full, PTX_F32, 4, v), 4, v);
 }
 
-PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
+PTX__COLD_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx_val *rgba) {
     ptx_val v, packed = ptx__none();
     uint32_t i;
-    if (!ptx__check_vectors(k, site, "ptx_pack_rgba8", rgba != NULL, 4, 4, 4)) return packed;
+    if (!ptx__check_vectors(k, site, "ptx_pack_rgba8", rgba != NULL, 4, 4, 4, NULL, 0)) return packed;
     for (i = 0; i < 4; i++) {
         v = ptx_op2_(k, site, PTX_MUL, PTX_RN,
                      ptx_op2_(k, site, PTX_ADD, PTX_RN | PTX_SAT, rgba[i], ptx_f32(0)), ptx_f32(255));
@@ -11035,9 +11059,9 @@ PTX__RARE_API ptx_val ptx_pack_rgba8_(ptx_kernel *k, const char *site, const ptx
     }
     return ptx_as(packed, PTX_U32);
 }
-PTX__RARE_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
+PTX__COLD_API void ptx_unpack_rgba8_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *rgba) {
     uint32_t i;
-    if (!ptx__check_vectors(k, site, "ptx_unpack_rgba8", rgba != NULL, 4, 4, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_unpack_rgba8", rgba != NULL, 4, 4, 4, rgba, 4)) return;
     packed = ptx__to_register(k, site, packed);
     for (i = 0; i < 4; i++) {
         ptx_val v = ptx_op3_(k, site, PTX_BFE, 0, ptx_as(packed, PTX_U32), ptx_imm(8 * i), ptx_imm(8));
@@ -11052,7 +11076,7 @@ PTXGEN_API ptx_val ptx_pack_half_(ptx_kernel *k, const char *site, ptx_val low, 
 }
 PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed, ptx_val *out) {
     ptx_val parts[2];
-    if (!ptx__check_vectors(k, site, "ptx_unpack_half", out != NULL, 4, 4, 4)) return;
+    if (!ptx__check_vectors(k, site, "ptx_unpack_half", out != NULL, 4, 4, 4, out, 2)) return;
     ptx_unpack_(k, site, PTX_F16, 2, ptx__to_register(k, site, packed), parts);
     out[0] = ptx_cvt_(k, site, 0, PTX_F32, parts[0]);
     out[1] = ptx_cvt_(k, site, 0, PTX_F32, parts[1]);

@@ -1874,14 +1874,14 @@ static ptxcu_code ptxcu__pop_context(ptxcu *cu, int pushed, ptxcu_code code) {
 }
 
 /* Return the error of an unusable handle. Every public function makes this check first. */
-PTX__APART static ptxcu_code ptxcu__check_handle(const ptxcu *cu) {
+PTX__NOINLINE static ptxcu_code ptxcu__check_handle(const ptxcu *cu) {
     return !cu ? PTXCU_E_MEMORY : cu->ready ? PTXCU_E_NONE : cu->first_record.error.code;
 }
 #define PTXCU__REQUIRE_READY(cu) PTXCU__TRY(ptxcu__check_handle(cu))
 
 /* The same, then refuse a NULL argument. */
-PTX__APART static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *function, const char *parameter,
-                                                   const void *argument) {
+PTX__NOINLINE static ptxcu_code ptxcu__check_argument(ptxcu *cu, const char *function, const char *parameter,
+                                                      const void *argument) {
     PTXCU__REQUIRE_READY(cu);
     return argument ? PTXCU_E_NONE : ptxcu__fail_null(cu, function, parameter);
 }
@@ -2045,7 +2045,7 @@ static void ptxcu__release_context(ptxcu *cu) {
     cu->retained = 0;
 }
 
-PTX__RARE ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
+PTX__COLD ptxcu_code ptxcu__open(ptxcu **out, const ptxcu_desc *desc) {
     ptxcu_desc d;
     ptx_alloc_fn alloc;
     ptxcu *cu;
@@ -2145,7 +2145,7 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
 }
 
 /* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
-PTX__RARE void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
+PTX__COLD void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
     uint32_t i;
     for (i = 0; i < p->count; i++) ptxcu__free_host(cu, p->entries[i].memory, p->entries[i].memory_bytes);
     ptxcu__free_host(cu, p->entries, p->capacity * sizeof *p->entries);
@@ -2425,7 +2425,7 @@ static uint32_t ptxcu__max_levels(const ptxcu_array_desc *d) {
     return n;
 }
 
-PTX__RARE ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxcu_array_desc *d) {
+PTX__COLD ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const ptxcu_array_desc *d) {
     uint32_t cube = d->flags & (uint32_t)PTXCU_ARRAY_CUBE;
     PTXCU__TRY(ptxcu__check_texel(cu, function, d->type, d->channels));
     if (d->flags & ~(uint32_t)(PTXCU_ARRAY_CUBE | PTXCU_ARRAY_SURFACE | PTXCU_ARRAY_GATHER))
@@ -2449,7 +2449,7 @@ PTX__RARE ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const p
 }
 
 /* Check an array's width, height, and depth or layers (layered cube maps: faces) against device limits. */
-PTX__RARE ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
+PTX__COLD ptxcu_code ptxcu__check_extent(ptxcu *cu, const ptxcu_array_desc *d) {
     static const struct {
         const char *name;
         uint8_t limit[6]; /* CUdevice_attribute of the three limits, textures, then surfaces; 0: no limit */
@@ -2502,7 +2502,7 @@ static ptxcu__array_desc ptxcu__describe_array(const ptxcu_array_desc *d) {
     return a;
 }
 
-PTX__RARE ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxcu_array *array) {
+PTX__COLD ptxcu_code ptxcu__create_array(ptxcu *cu, const ptxcu_array_desc *d, ptxcu_array *array) {
     ptxcu__array_desc a = ptxcu__describe_array(d);
     void *handle = NULL;
     int result = d->levels ? cu->optional.cuMipmappedArrayCreate(&handle, &a, d->levels)
@@ -2532,7 +2532,7 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
-PTX__RARE ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
+PTX__COLD ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_array_free: cuCtxSynchronize()");
     result = array->desc.levels ? cu->optional.cuMipmappedArrayDestroy(array->handle)
@@ -2751,7 +2751,7 @@ static void ptxcu__set_array_resource(ptxcu__resource *r, const ptxcu_array *arr
     r->u.handle = array->handle;
 }
 
-PTX__RARE ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, const ptxcu_texture_desc *d,
+PTX__COLD ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, const ptxcu_texture_desc *d,
                                                 uint32_t channels) {
     size_t row = (size_t)d->width * channels * ptx_type_bytes((ptx_type)d->type),
            pitch = d->pitch ? d->pitch : row, rows = d->height ? d->height : 1;
@@ -2791,7 +2791,7 @@ PTX__RARE ptxcu_code ptxcu__set_memory_resource(ptxcu *cu, ptxcu__resource *r, c
     return PTXCU_E_NONE;
 }
 
-PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
+PTX__COLD ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const ptxcu_texture_desc *d,
                                          uint32_t type) {
     static const int modes[] = {1, 0, 2, 3};
     uint32_t i, is_integer = type != (uint32_t)PTX_F16 && type != (uint32_t)PTX_F32;
@@ -2852,7 +2852,7 @@ PTX__RARE ptxcu_code ptxcu__set_sampling(ptxcu *cu, ptxcu__sampling *s, const pt
 }
 
 /* Fill in a resource view. *needed: 1 if the description selects another type, or some levels or layers. */
-PTX__RARE ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
+PTX__COLD ptxcu_code ptxcu__set_view(ptxcu *cu, ptxcu__view *v, const ptxcu_texture_desc *d, uint32_t type,
                                      uint32_t channels, int *needed) {
     static const uint32_t types[] = {PTX_U8, PTX_S8, PTX_U16, PTX_S16, PTX_U32, PTX_S32, PTX_F16, PTX_F32};
     const ptxcu_array_desc *a = &d->array.desc;
@@ -2918,7 +2918,7 @@ PTXGEN_API ptxcu_code ptxcu_texture_create(ptxcu *cu, const ptxcu_texture_desc *
 }
 
 /* Wait for the work that may use a texture or surface object, then destroy it. */
-PTX__RARE ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
+PTX__COLD ptxcu_code ptxcu__destroy_object(ptxcu *cu, uint64_t object, int is_surface) {
     int result = cu->driver.cuCtxSynchronize();
     if (result)
         return ptxcu__fail_driver(cu, result, "ptxcu_%s_destroy: cuCtxSynchronize()",
@@ -2936,7 +2936,7 @@ PTXGEN_API ptxcu_code ptxcu_texture_destroy(ptxcu *cu, ptxcu_texture texture) {
     PTXCU__IN_CONTEXT(cu, ptxcu__destroy_object(cu, texture, 0));
 }
 
-PTX__RARE ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
+PTX__COLD ptxcu_code ptxcu__create_surface(ptxcu *cu, const ptxcu_array *array, uint32_t level,
                                            ptxcu_surface *surface) {
     ptxcu__resource r;
     int result;
@@ -3015,7 +3015,7 @@ typedef struct ptxcu__semaphore_params {
 
 /* Check an import and fill in its driver struct. max_type: the largest type. fd_types: bits of the types that
    use fd. */
-PTX__RARE ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
+PTX__COLD ptxcu_code ptxcu__describe_external(ptxcu *cu, const char *function, const ptxcu_external_desc *d,
                                               uint32_t max_type, uint32_t fd_types, ptxcu__external *out) {
     int is_memory = max_type == (uint32_t)PTXCU_MEMORY_DMABUF_FD, is_fd;
     /* Memory type 8 and semaphore type 6 are NvSci objects, which are not supported. */
@@ -3053,7 +3053,7 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_import(ptxcu *cu, const ptxcu_extern
                          (unsigned)desc->type, (unsigned long long)desc->bytes);
 }
 
-PTX__RARE ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+PTX__COLD ptxcu_code ptxcu__map_external(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
                                          size_t bytes, ptxcu_buffer *buffer) {
     ptxcu__external_buffer d;
     uint64_t address = 0;
@@ -3080,7 +3080,7 @@ PTXGEN_API ptxcu_code ptxcu_external_memory_buffer(ptxcu *cu, ptxcu_external_mem
     PTXCU__IN_CONTEXT(cu, ptxcu__map_external(cu, memory, offset, bytes, buffer));
 }
 
-PTX__RARE ptxcu_code ptxcu__map_external_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
+PTX__COLD ptxcu_code ptxcu__map_external_array(ptxcu *cu, ptxcu_external_memory memory, uint64_t offset,
                                                const ptxcu_array_desc *desc, ptxcu_array *array) {
     ptxcu__external_array d;
     void *handle = NULL;
@@ -3209,7 +3209,7 @@ PTXGEN_API ptxcu_code ptxcu_graphics_buffer(ptxcu *cu, ptxcu_graphics resource, 
                          (&buffer->address, &buffer->bytes, resource), "()");
 }
 
-PTX__RARE ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
+PTX__COLD ptxcu_code ptxcu__get_graphics_array(ptxcu *cu, ptxcu_graphics resource, uint32_t index,
                                                uint32_t level, ptxcu_array *array) {
     static const uint32_t types[] = {PTX_U8, PTX_U16, PTX_U32, PTX_S8, PTX_S16, PTX_S32, PTX_F16, PTX_F32};
     ptxcu__array_desc a;
@@ -3463,7 +3463,7 @@ static int ptxcu__has_distinct_elements(uint32_t rank, const uint64_t *shape, co
     return 1;
 }
 
-PTX__RARE ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
+PTX__COLD ptxcu_code ptxcu__tensor_wrap(ptxcu *cu, ptxcu_buffer memory, ptx_type type, uint32_t rank,
                                         const uint64_t *shape, const uint64_t *stride, ptxcu_tensor *tensor) {
     static const char *const name = "ptxcu_tensor_wrap";
     ptxcu_tensor t;
@@ -3802,7 +3802,7 @@ PTXGEN_API ptxcu_code ptxcu_graph_begin(ptxcu *cu, ptxcu_stream stream) {
     PTXCU__CALL_DRIVER(cu, cuStreamBeginCapture_v2, (stream, 1), "(thread local)");
 }
 
-PTX__RARE ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
+PTX__COLD ptxcu_code ptxcu__graph_end(ptxcu *cu, ptxcu_stream stream, ptxcu_graph *graph) {
     void *captured = NULL;
     int result, destroy_result;
     result = cu->driver.cuStreamEndCapture(stream, &captured);
@@ -4235,7 +4235,7 @@ static ptxcu_code ptxcu__load(ptxcu *cu, ptx_module *m, ptxcu_program **program)
 }
 
 /* Load m, or the text ptx if m is NULL. */
-PTX__RARE ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
+PTX__COLD ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *ptx, ptxcu_program **program) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
     code = m ? ptxcu__load(cu, m, program) : ptxcu__create_program(cu, ptx, NULL, program);
@@ -4271,7 +4271,7 @@ static ptxcu_code ptxcu__unload_program(ptxcu *cu, ptxcu_program *program) {
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
 }
 
-PTX__RARE ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
+PTX__COLD ptxcu_code ptxcu__unload(ptxcu *cu, ptxcu_program *program) {
     const ptxcu_program *p;
     ptxcu_code code = PTXCU_E_NONE;
     ptxcu__lock(&cu->build_mutex);
@@ -4327,7 +4327,7 @@ static ptxcu_code ptxcu__find_entry(ptxcu *cu, ptxcu_program *program, const cha
     return PTXCU_E_NONE;
 }
 
-PTX__RARE ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
+PTX__COLD ptxcu_code ptxcu__entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
                                           uint32_t *entry) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
@@ -4346,7 +4346,7 @@ PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, con
     PTXCU__IN_CONTEXT(cu, ptxcu__entry_by_name(cu, program, name, entry));
 }
 
-PTX__RARE ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
+PTX__COLD ptxcu_code ptxcu__global(ptxcu *cu, const ptxcu_program *program, const char *name,
                                    ptxcu_buffer *buffer) {
     ptxcu_buffer b;
     int result = cu->driver.cuModuleGetGlobal_v2(&b.address, &b.bytes, program->module_, name);
@@ -4510,7 +4510,7 @@ static ptxcu_code ptxcu__add_operation(ptxcu *cu, const char *site, const ptx_op
     return PTXCU_E_NONE;
 }
 
-PTX__RARE ptxcu_code ptxcu__add_operation_locked(ptxcu *cu, const char *site, const ptx_operation *op,
+PTX__COLD ptxcu_code ptxcu__add_operation_locked(ptxcu *cu, const char *site, const ptx_operation *op,
                                                  const void *desc, uint64_t hash, ptxcu_program **program) {
     ptxcu_code code;
     ptxcu__lock(&cu->build_mutex);
@@ -4533,7 +4533,7 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
     PTXCU__IN_CONTEXT(cu, ptxcu__add_operation_locked(cu, site, op, desc, hash, program));
 }
 
-PTX__RARE ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
+PTX__COLD ptxcu_code ptxcu__cache_clear(ptxcu *cu) {
     ptxcu_code code, last_error = PTXCU_E_NONE;
     ptxcu__slot *slots;
     uint32_t i, capacity;
@@ -5090,7 +5090,7 @@ struct ptxcu_result {
     uint32_t allocation[PTXCU_CALL_TENSORS];
 };
 
-PTX__RARE ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
+PTX__COLD ptxcu_code ptxcu__result_create(ptxcu *cu, ptxcu_result **out) {
     ptxcu_result *r;
     ptxcu_code code;
     int result;
@@ -5207,7 +5207,7 @@ PTXGEN_API ptxcu_code ptxcu_stream_wait_result(ptxcu *cu, ptxcu_stream stream, p
     PTXCU__IN_CONTEXT(cu, ptxcu__stream_wait_result(cu, stream, r));
 }
 
-PTX__RARE ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
+PTX__COLD ptxcu_code ptxcu__result_free(ptxcu *cu, ptxcu_result *r) {
     ptxcu_code code = PTXCU_E_NONE, last;
     int result;
     if (r->pending) {
@@ -5600,15 +5600,15 @@ PTXK__SHARED ptxcu_code ptxcu__complete_check(ptxcu__operation_check *c, const v
     return ptxcu__complete_call(c->cu, c->call, ptxk_operation_find(c->name), desc, args, bytes, workspace);
 }
 
-PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *function,
-                                                       const ptxcu_call *call, ptxcu_stream stream) {
+PTX__NOINLINE PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *function,
+                                                          const ptxcu_call *call, ptxcu_stream stream) {
     PTXCU__IN_CONTEXT(cu, ptxcu__run_call(cu, function, call, stream));
 }
 
 /* Define ptxcu_<operation>, and begin ptxcu_<operation>_prepare, whose body follows and is compiled for size.
    The test of the handle stays outside that body: otherwise GCC would compile the callers for size, too. */
 #define PTXCU__OPERATION(operation)                                                                          \
-    PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
+    PTX__COLD ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
                                                     ptxcu_call *call);                                       \
     PTXGEN_API ptxcu_code ptxcu_##operation##_prepare(ptxcu *cu, const ptxcu_##operation##_desc *desc,       \
                                                       ptxcu_call *call) {                                    \
@@ -5622,7 +5622,7 @@ PTX__APART PTXK__SHARED ptxcu_code ptxcu__run_prepared(ptxcu *cu, const char *fu
         PTXCU__TRY(ptxcu_##operation##_prepare(cu, desc, &call));                                            \
         return ptxcu__run_prepared(cu, "ptxcu_" #operation, &call, stream);                                  \
     }                                                                                                        \
-    PTX__RARE ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
+    PTX__COLD ptxcu_code ptxcu__prepare_##operation(ptxcu *cu, const ptxcu_##operation##_desc *desc,         \
                                                     ptxcu_call *call)
 
 /* If `code` is an error of an operation's plan or check, report its message, c->why. In those of gemv and
@@ -5738,7 +5738,7 @@ static void ptxcu__require_same_strides(ptxcu__operation_check *c, const char *a
 
 /* Create made->addresses from made->k and made->v, or from `tensors` if not NULL: k of all sequences, then v.
    On success the address table owns `tensors`. */
-PTX__RARE ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *tensors,
+PTX__COLD ptxcu_code ptxcu__create_address_table(ptxcu *cu, uint64_t batch, ptxcu_tensor *tensors,
                                                  ptxcu_kv_cache *made) {
     const ptxcu_tensor *k = &made->k, *v = &made->v;
     uint64_t shape[2], i, size = ptx_type_bytes((ptx_type)k->type), *addresses;

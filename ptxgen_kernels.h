@@ -1748,11 +1748,11 @@ extern "C" {
    compiled for size, as are the functions that only it calls. GCC would mark the caller of a cold function
    cold, too, if the call were unconditional: the test of m prevents that. */
 #define PTXK__EMIT(name)                                                                                     \
-    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
+    PTX__COLD ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc);                 \
     PTXGEN_API ptx_code ptxk_##name##_emit_(ptx_module *m, const char *site, const void *desc) {             \
         return m ? ptxk__emit_##name(m, site, desc) : ptx_get_error(m)->code;                                \
     }                                                                                                        \
-    PTX__RARE ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc)
+    PTX__COLD ptx_code ptxk__emit_##name(ptx_module *m, const char *site, const void *desc)
 
 /* -- messages and names -- */
 
@@ -1927,8 +1927,8 @@ PTXK__SHARED ptx_code ptxk__check_scale(const char *op, float scale, ptxk_messag
 /* -- plans -- */
 
 /* Begins every plan function: clears the plan and refuses NULLs. */
-PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, const void *shape,
-                                            ptx_plan *plan, size_t args_bytes, ptxk_message *why) {
+PTX__NOINLINE static ptx_code ptxk__plan_start(const char *op, const void *desc, const void *shape,
+                                               ptx_plan *plan, size_t args_bytes, ptxk_message *why) {
     if (why) why->text[0] = 0;
     if (plan) memset(plan, 0, sizeof *plan);
     if (!desc || !shape || !plan)
@@ -1942,7 +1942,7 @@ PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, co
 
 /* Begins the plan function of an operation; its body follows, compiled for size like that of PTXK__EMIT. */
 #define PTXK__PLAN(name)                                                                                     \
-    PTX__RARE ptx_code ptxk__plan_of_##name(const ptxk_##name##_desc *desc,                                  \
+    PTX__COLD ptx_code ptxk__plan_of_##name(const ptxk_##name##_desc *desc,                                  \
                                             const ptxk_##name##_shape *shape, ptx_plan *plan,                \
                                             ptxk_message *why);                                              \
     PTXGEN_API ptx_code ptxk_##name##_plan(const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, \
@@ -1950,7 +1950,7 @@ PTX__APART static ptx_code ptxk__plan_start(const char *op, const void *desc, co
         ptx_code code = ptxk__plan_start(#name, desc, shape, plan, sizeof(ptxk_##name##_args), why);         \
         return code ? code : ptxk__plan_of_##name(desc, shape, plan, why);                                   \
     }                                                                                                        \
-    PTX__RARE ptx_code ptxk__plan_of_##name(                                                                 \
+    PTX__COLD ptx_code ptxk__plan_of_##name(                                                                 \
         const ptxk_##name##_desc *desc, const ptxk_##name##_shape *shape, ptx_plan *plan, ptxk_message *why)
 
 #define PTXK__FLAT_THREADS 256u
@@ -1970,8 +1970,8 @@ PTXK__SHARED void ptxk__plan_launch(ptx_plan *plan, uint32_t x, uint32_t y, uint
 /* -- checks of arguments -- */
 
 /* Begins every check function: refuses NULLs. */
-PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, const void *args,
-                                             ptxk_message *why) {
+PTX__NOINLINE static ptx_code ptxk__check_start(const char *op, const void *desc, const void *args,
+                                                ptxk_message *why) {
     if (why) why->text[0] = 0;
     if (desc && args) return PTX_E_NONE;
     return ptxk__refuse(why, PTX_E_ARGUMENT, "%s: the %s NULL", op,
@@ -1980,14 +1980,14 @@ PTX__APART static ptx_code ptxk__check_start(const char *op, const void *desc, c
 
 /* Begins the check function of an operation; its body follows. */
 #define PTXK__CHECK(name)                                                                                    \
-    PTX__RARE ptx_code ptxk__check_of_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args, \
+    PTX__COLD ptx_code ptxk__check_of_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args, \
                                              ptxk_message *why);                                             \
     PTXGEN_API ptx_code ptxk_##name##_check(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args,  \
                                             ptxk_message *why) {                                             \
         ptx_code code = ptxk__check_start(#name, desc, args, why);                                           \
         return code ? code : ptxk__check_of_##name(desc, args, why);                                         \
     }                                                                                                        \
-    PTX__RARE ptx_code ptxk__check_of_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args, \
+    PTX__COLD ptx_code ptxk__check_of_##name(const ptxk_##name##_desc *desc, const ptxk_##name##_args *args, \
                                              ptxk_message *why)
 
 /* Refuses a reserved field that is not 0. */

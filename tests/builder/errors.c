@@ -1170,6 +1170,40 @@ static void output(void) {
     done();
 }
 
+/* Functions that write several results: after an error, these are "no value". */
+static void no_results(void) {
+    ptx_val v[9], out[16];
+    int call, i;
+    for (call = 0; call < 12; call++) {
+        ptx_kernel *other;
+        int results = 4;
+        start(80);
+        for (i = 0; i < 9; i++) v[i] = f;
+        for (i = 0; i < 16; i++) out[i].handle = 1;
+        other = call < 8 ? NULL : k;
+        if (call >= 8) ptx_add(k, f, w); /* the error */
+        switch (call % 8) {
+        case 0: ptx_mma(other, PTX_MMA_M16N8K8_F32, PTX_F16, PTX_F16, out, v, v, v); break;
+        case 1: ptx_philox(other, v, v, out); break;
+        case 2: ptx_unpack_rgba8(other, w, out); break;
+        case 3: results = 2, ptx_unpack_half(other, w, out); break;
+        case 4: results = 3, ptx_cross(other, v, v, out); break;
+        case 5: ptx_normalize(other, 4, v, out); break;
+        case 6: ptx_lerp(other, 4, v, v, f, out); break;
+        case 7: results = 9, ptx_mat_mul(other, 3, v, v, out); break;
+        }
+        for (i = 0; i < results; i++) CHECK(out[i].handle == 0);
+        CHECK(out[results].handle == 1);
+        done();
+    }
+    start(80);
+    for (i = 0; i < 5; i++) out[i].handle = 1;
+    L ptx_mma(k, PTX_MMA_M16N8K8_F32, PTX_F16, PTX_F16, out, v, NULL, v);
+    for (i = 0; i < 4; i++) CHECK(out[i].handle == 0);
+    CHECK(out[4].handle == 1);
+    WRONG("a matrix product without b", PTX_E_ARGUMENT, "an array is NULL");
+}
+
 /* ptx_tex: counts of coordinates; padding is left out in all groups or in none. */
 static void textures(void) {
     ptx_val at[12], out[4];
@@ -1605,7 +1639,7 @@ int main(int argc, char **argv) {
     sprintf(base, "%.200s", argc > 1 ? argv[1] : argv[0]);
     types(), forms(), modifiers(), ranges(), handles(), names(), addresses(), guards(), targets(), scopes(),
     flow(), no_types(), words(), sites(), no_sites();
-    limits(), printing(), memory(), output(), textures(), harmless(), garbage(), table(have_ptxas, base);
+    limits(), printing(), memory(), output(), textures(), no_results(), harmless(), garbage(), table(have_ptxas, base);
     if (have_ptxas)
         assemble(base);
     else

@@ -611,13 +611,15 @@ static void test_quiet(void) {
                                       PTX_BARRIER_CLUSTER_WAIT,
                                       PTX_BARRIER_CLUSTER_ARRIVE_UNALIGNED,
                                       PTX_BARRIER_CLUSTER_WAIT_UNALIGNED};
-    uint32_t in[64], out[64][8];
+    static const ptx_op_id reductions[] = {PTX_BAR_RED_POPC,     PTX_BAR_RED_AND,     PTX_BAR_RED_OR,
+                                           PTX_BARRIER_RED_POPC, PTX_BARRIER_RED_AND, PTX_BARRIER_RED_OR};
+    uint32_t in[64], out[64][17];
     if (capability < 90) return;
     bench b = begin_test();
     ptx_kernel *k = b.k;
     memset(out, 0, sizeof out);
     for (uint32_t i = 0; i < 64; i++) in[i] = random_u32();
-    ptx_val from = own(&b, b.in, 4), to = own(&b, b.out, 32), x = ptx_ld(k, PTX_U32, ptx_at(from, 0)), two[2];
+    ptx_val from = own(&b, b.in, 4), to = own(&b, b.out, 68), x = ptx_ld(k, PTX_U32, ptx_at(from, 0)), two[2];
     for (size_t i = 0; i < sizeof plain / sizeof *plain; i++) ptx_op0(k, plain[i], 0);
     ptx_op0(k, PTX_BARRIER_CLUSTER_ARRIVE, PTX_RELEASE);
     ptx_op0(k, PTX_BARRIER_CLUSTER_WAIT, PTX_ACQUIRE);
@@ -654,21 +656,21 @@ static void test_quiet(void) {
     ptx_op2(k, PTX_BARRIER_SYNC, 0, ptx_imm(3), ptx_imm(64));
     ptx_op1(k, PTX_BARRIER_SYNC_ALIGNED, 0, ptx_imm(4));
     ptx_op2(k, PTX_BARRIER_SYNC_ALIGNED, 0, ptx_imm(5), ptx_imm(64));
-    ptx_st(k, PTX_U32, ptx_at(to, 20), ptx_op2(k, PTX_BAR_RED_POPC, 0, ptx_imm(0), odd));
-    ptx_val all = ptx_op2(k, PTX_BAR_RED_AND, 0, ptx_imm(0), odd),
-            any = ptx_op3(k, PTX_BAR_RED_OR, 0, ptx_imm(1), ptx_imm(64), odd);
-    ptx_st(k, PTX_U32, ptx_at(to, 24), ptx_selp(k, ptx_u32(1), ptx_u32(0), all));
-    ptx_st(k, PTX_U32, ptx_at(to, 28), ptx_selp(k, ptx_u32(1), ptx_u32(0), any));
-    ptx_op3(k, PTX_BAR_RED_AND, 0, ptx_imm(1), ptx_imm(64), odd);
-    ptx_op2(k, PTX_BAR_RED_OR, 0, ptx_imm(0), odd);
-    ptx_op3(k, PTX_BAR_RED_POPC, 0, ptx_imm(1), ptx_imm(64), odd);
+    for (int r = 0; r < 6; r++) {
+        ptx_val id = ptx_imm(r % 3), of_64 = ptx_imm(64), whole = ptx_op2(k, reductions[r], 0, id, odd),
+                part = ptx_op3(k, reductions[r], 0, id, of_64, odd);
+        if (r % 3) whole = ptx_selp(k, ptx_u32(1), ptx_u32(0), whole), part = ptx_selp(k, ptx_u32(1), ptx_u32(0), part);
+        ptx_st(k, PTX_U32, ptx_at(to, 20 + 8 * r), whole);
+        ptx_st(k, PTX_U32, ptx_at(to, 24 + 8 * r), part);
+    }
     if (!RUN(b, 1, 64, in, out)) return;
     uint32_t count = 0, leaders = 0;
     for (int i = 0; i < 64; i++) count += in[i] & 1;
     for (int i = 0; i < 64; i++) {
         CHECK(out[i][0] == in[i] && out[i][1] == in[i] && out[i][2] == 1);
         leaders += out[i][3] + out[i][4];
-        CHECK(out[i][5] == count && out[i][6] == (count == 64) && out[i][7] == (count > 0));
+        for (int r = 0; r < 12; r++)
+            CHECK(out[i][5 + r] == (r / 2 % 3 == 0 ? count : r / 2 % 3 == 1 ? count == 64 : count > 0));
     }
     CHECK(leaders == 4); /* one of each warp, twice */
 }
