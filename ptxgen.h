@@ -7939,7 +7939,7 @@ static void ptx__divide_blocks(const ptx_kernel *k, ptx__graph *g) {
     for (j = 0; j < k->marked.count; j++) {
         const uint32_t i = k->marked.at[j];
         const ptx__ins *ins = &k->ins.at[i];
-        if (j + 16 < k->marked.count) PTX__PREFETCH(&k->ins.at[k->marked.at[j + 16]]);
+        if (j + 48 < k->marked.count) PTX__PREFETCH(&k->ins.at[k->marked.at[j + 48]]);
         if (ins->kind == PTX__I_PLAIN) {
             if (ptx__form_of(k, ins)->is_relevant) relevant[listed++] = i;
             continue;
@@ -7966,13 +7966,17 @@ static void ptx__divide_blocks(const ptx_kernel *k, ptx__graph *g) {
     g->prefetch = n > 20000 ? listed : 0;
 }
 
+/* Entry s of a list of instructions; prefetches those of later entries below `prefetch`. */
+PTX__INLINE uint32_t ptx__listed_at(const ptx_kernel *k, const uint32_t *list, uint32_t prefetch, uint32_t s) {
+    if (s + 32 < prefetch) {
+        PTX__PREFETCH(&k->ins.at[list[s + 32]]);
+        PTX__PREFETCH(k->words.at + k->ins.at[list[s + 16]].words);
+    }
+    return list[s];
+}
 /* Entry s of g->relevant. In a kernel too long for the cache, prefetches the instructions of later ones. */
 PTX__INLINE uint32_t ptx__relevant_at(const ptx_kernel *k, const ptx__graph *g, uint32_t s) {
-    if (s + 16 < g->prefetch) {
-        PTX__PREFETCH(&k->ins.at[g->relevant[s + 16]]);
-        PTX__PREFETCH(k->words.at + k->ins.at[g->relevant[s + 8]].words);
-    }
-    return g->relevant[s];
+    return ptx__listed_at(k, g->relevant, g->prefetch, s);
 }
 
 static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
@@ -7980,7 +7984,7 @@ static void ptx__link_blocks(const ptx_kernel *k, ptx__graph *g) {
     for (b = 0; b < g->blocks; b++) {
         ptx__block *block = &g->block[b];
         const ptx__ins *last = &k->ins.at[block->end - 1];
-        if (b + 16 < g->blocks) PTX__PREFETCH(&k->ins.at[g->block[b + 16].end - 1]);
+        if (b + 48 < g->blocks) PTX__PREFETCH(&k->ins.at[g->block[b + 48].end - 1]);
         if ((!ptx__ends_block(last) || last->guard) && b + 1 < g->blocks) block->next[0] = b + 2;
         if (last->kind == PTX__I_BRANCH) block->next[1] = g->block_of_label[last->words] + 1;
         block->leaves = last->kind == PTX__I_LEAVE;
@@ -8841,7 +8845,10 @@ static int ptx__propagate(ptx__uniformity *u) {
     int again = 0;
     u->pass++;
     for (b = 0; b < u->g->blocks; b++) {
-        for (; i < u->g->block[b].end; i = ptx__next_needed(u, i + 1)) again |= ptx__update_classes(u, i, b);
+        for (; i < u->g->block[b].end; i = ptx__next_needed(u, i + 1)) {
+            if (i + 128 < u->k->ins.count) PTX__PREFETCH(&u->k->ins.at[i + 128]);
+            again |= ptx__update_classes(u, i, b);
+        }
         again |= ptx__propagate_divergence(u, b);
     }
     return again;
@@ -8927,9 +8934,10 @@ static ptx_code ptx__check_uniformity(ptx_kernel *k, ptx__graph *g) {
     if (!ptx__make_uniformity(k, g, &u)) return k->m->error.code;
     ptx__find_uniformity(&u);
     for (n = 0; n < u.collective_count; n++) {
-        while (g->block[b].end <= u.collectives[n]) b++;
+        const uint32_t i = ptx__listed_at(k, u.collectives, u.collective_count, n);
+        while (g->block[b].end <= i) b++;
         for (c = 0; c < sizeof ptx__uniformity_checks / sizeof *ptx__uniformity_checks; c++)
-            if (ptx__uniformity_checks[c](&u, u.collectives[n], b)) return k->m->error.code;
+            if (ptx__uniformity_checks[c](&u, i, b)) return k->m->error.code;
     }
     return PTX_E_NONE;
 }
