@@ -486,7 +486,7 @@ static void guards(void) {
     start(75), ptx_guard(k, c), L ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), u),
     WRONG("before atom", PTX_E_GUARD, "atom");
     start(75), var = ptx_var_new(k, u), ptx_guard(k, c);
-    L ptx_st_elem(k, PTX_U32, p, ptx_imm(3), ptx_get(k, var));
+    L ptx_st(k, PTX_U32, ptx_at(p, 12), ptx_get(k, var));
     WRONG("guard before the value of a store", PTX_E_GUARD, "mov|make it before ptx_guard");
     start(75), ptx_guard(k, c), L ptx_var_new(k, u), WRONG("guard before a variable", PTX_E_GUARD, "mov");
     start(75), ptx_guard(k, c), L ptx_sreg(k, PTX_TID_X), WRONG("guard before sreg", PTX_E_GUARD, "mov");
@@ -708,9 +708,11 @@ static void words(void) {
         start(75);
         if (way) {
             i = ptx_global_y(k);
-            ptx_st_elem(k, PTX_F32, p, i, ptx_ld_elem(k, PTX_F32, p, i));
+            f = ptx_ld_elem(k, PTX_F32, p, i); /* not in the call below: C leaves open which comes first */
+            ptx_st_elem(k, PTX_F32, p, i, f);
             ptx_st(k, PTX_U16, ptx_elem(k, PTX_U16, p, u), i16);
-            ptx_st_field(k, PTX_F32, p, particle, mass, ptx_ld_field(k, PTX_F32, p, particle, mass));
+            f = ptx_ld_field(k, PTX_F32, p, particle, mass);
+            ptx_st_field(k, PTX_F32, p, particle, mass, f);
             ptx_st(k, PTX_F64, ptx_at(ptx_field(p, particle, position), 8), d);
         } else {
             ptx_val block = ptx_ctaid_y(k);
