@@ -7967,7 +7967,8 @@ static void ptx__divide_blocks(const ptx_kernel *k, ptx__graph *g) {
 }
 
 /* Entry s of a list of instructions; prefetches those of later entries below `prefetch`. */
-PTX__INLINE uint32_t ptx__listed_at(const ptx_kernel *k, const uint32_t *list, uint32_t prefetch, uint32_t s) {
+PTX__INLINE uint32_t ptx__listed_at(const ptx_kernel *k, const uint32_t *list, uint32_t prefetch,
+                                    uint32_t s) {
     if (s + 32 < prefetch) {
         PTX__PREFETCH(&k->ins.at[list[s + 32]]);
         PTX__PREFETCH(k->words.at + k->ins.at[list[s + 16]].words);

@@ -179,7 +179,7 @@ static void test_refusals(void) {
         change;                                                                                              \
         expect(ptxcu_run(cu, program, &plan, &a, sizeof a, NULL), code, text);                               \
         expect(ptxcu_call_prepare(cu, &copy_operation, "", &plan, &a, sizeof a, NULL, 0, NULL, &call), code, \
-               text + (strncmp(text, "ptxcu_run", 9) ? 0 : 9));                                              \
+               &text[strncmp(text, "ptxcu_run", 9) ? 0 : 9]);                                                \
         a = was, plan = planned;                                                                             \
     } while (0)
     TRY(a.to += 8, PTXCU_E_SHAPE, "tensor map 1: the address is not a multiple of 16");

@@ -96,7 +96,7 @@ static void test_products(void) {
     ptx_module *module = make_module();
     ptxcu_program *program;
     size_t i;
-    int seed;
+    int seed, failures;
     CHECK_MORE(!ptxcu_load(cu, module, &program), ptxcu_get_error(cu)->message);
     for (i = 0; i <= sizeof shapes / sizeof *shapes; i++) {
         matrices x;
@@ -110,7 +110,9 @@ static void test_products(void) {
         }
         for (seed = 0; seed < 3; seed++) {
             set_option("seed", seed ? (int)random_below(1 << 30) : 0);
-            if (!CHECK(run_product(&x, program, blocks) == 0) | !CHECK(report_count() == 0))
+            failures = !CHECK(run_product(&x, program, blocks) == 0);
+            failures += !CHECK(report_count() == 0);
+            if (failures)
                 printf("  %u x %u x %u, %u blocks\n", x.m, x.n, x.k, blocks);
             report_clear();
         }

@@ -726,7 +726,7 @@ static void no_byte_is_read_twice(void) {
                (double)counted.warp_instructions / keys,
                (double)counted.shared_bank_conflicts / (double)counted.shared_wavefronts);
         CHECK_MORE(sectors <= 1.05 * bytes, place);
-        CHECK_MORE(counted.shared_bank_conflicts <= 0.02 * (double)counted.shared_wavefronts, place);
+        CHECK_MORE((double)counted.shared_bank_conflicts <= 0.02 * (double)counted.shared_wavefronts, place);
         problem_free(&p);
     }
 }

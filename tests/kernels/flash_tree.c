@@ -125,7 +125,7 @@ static void shared_prefixes(uint32_t rounds) {
                     add_keys(&own, b, g, q, lengths[b], sum);
                     if (prefix + lengths[b] == 0) { /* no key: 0, with a log-sum-exp of -inf */
                         for (e = 0; e < d; e++)
-                            wrong += ref_get(own.out, own.out_format, ((size_t)b * desc.heads + h) * d + e) ? 1 : 0;
+                            wrong += ref_get(own.out, own.out_format, ((size_t)b * desc.heads + h) * d + e) != 0;
                         wrong += own.lse[b * desc.heads + h] < -1e30f ? 0 : 1;
                         continue;
                     }
