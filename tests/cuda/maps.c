@@ -165,7 +165,7 @@ static void test_refusals(void) {
     copy_args a;
     ptx_plan plan;
     ptxcu_buffer b;
-    ptxcu_program *program;
+    ptxcu_program *program = NULL;
     ptxcu_call call;
     memset(&a, 0, sizeof a);
     a.rows = a.columns = 32, a.pitch = 32, a.batch = 1;
