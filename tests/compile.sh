@@ -57,6 +57,8 @@ gate "ptxgen.h: code and constants, bytes" "$(size "$t/builder.o" | awk 'NR == 2
 "$cc" -std=c99 -I. -O0 -DPTXGEN_NO_MATH -c "$t/all.c" -o "$t/all_no_math.o" || exit 1
 "$cc" -std=c99 -I. -O2 -DPTXGEN_NO_MATH -c "$t/builder.c" -o "$t/no_math.o" || exit 1
 gate "the same without mathematics, bytes" "$(size "$t/no_math.o" | awk 'NR == 2 { print $1 }')" 165000
+echo "  of these, unwinding tables that the compiler adds (.eh_frame): $(size -A "$t/no_math.o" |
+    awk '$1 == ".eh_frame" { print $2 }') bytes"
 gate "ptxgen.h: tables, bytes" "$(size "$t/builder.o" | awk 'NR == 2 { print $2 }')" 30000
 gate "ptxgen.h: lines" "$(wc -l <ptxgen.h)" 7500
 gate "the three headers: code and constants, bytes" "$(size "$t/all.o" | awk 'NR == 2 { print $1 }')" 520000
