@@ -2,7 +2,7 @@
  * pointers. */
 #include "driver.h"
 
-static sim_allocation *made(sim_allocation *a)
+static sim_allocation *record_call(sim_allocation *a)
 {
     a->entry = (uint16_t)sim_entry_now(&a->call);
     return a;
@@ -18,7 +18,7 @@ static int device_alloc(sim_context *c, uint64_t *out, size_t size)
     sim_allocation *a;
     if (!out || !size) return CU_INVALID_VALUE;
     int error = sim_memory_alloc(c, size, MEM_DEVICE, NULL, &a);
-    if (!error) *out = made(a)->base;
+    if (!error) *out = record_call(a)->base;
     return error;
 }
 
@@ -62,7 +62,7 @@ sim_allocation *sim_memory_of_call(uint64_t address)
     return a && a->base == address && (a->of_graph ? a->graph_live : !a->freed) ? a : NULL;
 }
 
-static int not_there(uint64_t address, const char *what)
+static int report_bad_address(uint64_t address, const char *what)
 {
     const sim_allocation *a = sim_memory_at(address);
     uint64_t call;
@@ -87,7 +87,7 @@ SIM_API cuMemFree_v2(uint64_t address)
     ALLOWED();
     sim_allocation *a = sim_memory_of_call(address);
     if (!a || a->freed_later || !(a->kind == MEM_DEVICE || (a->managed && !a->label)))
-        return leave(not_there(address, "memory"));
+        return leave(report_bad_address(address, "memory"));
     a->graph_live = false;
     return leave(release(c, a));
 }
@@ -122,7 +122,7 @@ static int host_alloc(sim_context *c, void **out, size_t size, unsigned flags)
     if (!out || !size) return CU_INVALID_VALUE;
     int error = sim_memory_alloc(c, size, MEM_HOST, NULL, &a);
     if (error) return error;
-    made(a)->flags = flags;
+    record_call(a)->flags = flags;
     *out = a->host;
     return CU_OK;
 }
@@ -167,7 +167,7 @@ SIM_API cuMemHostRegister_v2(void *p, size_t size, unsigned flags)
     if (flags & 4) return leave(CU_NOT_SUPPORTED);            /* I/O memory of a device */
     if (sim_memory_find(address) || sim_memory_find(address + size - 1)) return leave(712);
     int error = sim_memory_register(c, p, size, &a);
-    if (!error) made(a)->flags = flags;
+    if (!error) record_call(a)->flags = flags;
     return leave(error);
 }
 
@@ -218,12 +218,12 @@ SIM_API cuMemAllocManaged(uint64_t *out, size_t size, unsigned flags)
     if (!out || !size || (flags != 1 && flags != 2)) return leave(CU_INVALID_VALUE);
     int error = sim_memory_alloc(c, size, MEM_HOST, NULL, &a);
     if (error) return leave(error);
-    made(a)->managed = true;
+    record_call(a)->managed = true;
     *out = a->base;
     return leave(CU_OK);
 }
 
-static int advised(sim_context *c, uint64_t address, size_t size, const void *stream)
+static int check_advice(sim_context *c, uint64_t address, size_t size, const void *stream)
 {
     const sim_allocation *a = sim_memory_find(address);
     if (!sim_stream_of(c, stream)) return CU_INVALID_HANDLE;
@@ -236,7 +236,7 @@ SIM_API cuMemPrefetchAsync(uint64_t address, size_t size, int device, void *stre
 {
     ENTER(cuMemPrefetchAsync);
     USABLE();
-    return leave(device != 0 && device != -1 ? CU_INVALID_DEVICE : advised(c, address, size, stream));
+    return leave(device != 0 && device != -1 ? CU_INVALID_DEVICE : check_advice(c, address, size, stream));
 }
 
 SIM_API cuMemPrefetchAsync_v2(uint64_t address, size_t size, location where, unsigned flags, void *stream)
@@ -244,7 +244,7 @@ SIM_API cuMemPrefetchAsync_v2(uint64_t address, size_t size, location where, uns
     ENTER(cuMemPrefetchAsync_v2);
     USABLE();
     if (flags || where.type < 1 || where.type > 4) return leave(CU_INVALID_VALUE);
-    return leave(where.type == 1 && where.id ? CU_INVALID_DEVICE : advised(c, address, size, stream));
+    return leave(where.type == 1 && where.id ? CU_INVALID_DEVICE : check_advice(c, address, size, stream));
 }
 
 SIM_API cuMemAdvise(uint64_t address, size_t size, int advice, int device)
@@ -252,7 +252,7 @@ SIM_API cuMemAdvise(uint64_t address, size_t size, int advice, int device)
     ENTER(cuMemAdvise);
     USABLE();
     if (advice < 1 || advice > 6) return leave(CU_INVALID_VALUE);
-    return leave(device != 0 && device != -1 ? CU_INVALID_DEVICE : advised(c, address, size, NULL));
+    return leave(device != 0 && device != -1 ? CU_INVALID_DEVICE : check_advice(c, address, size, NULL));
 }
 
 SIM_API cuMemAdvise_v2(uint64_t address, size_t size, int advice, location where)
@@ -260,7 +260,7 @@ SIM_API cuMemAdvise_v2(uint64_t address, size_t size, int advice, location where
     ENTER(cuMemAdvise_v2);
     USABLE();
     (void)where;
-    return leave(advice < 1 || advice > 6 ? CU_INVALID_VALUE : advised(c, address, size, NULL));
+    return leave(advice < 1 || advice > 6 ? CU_INVALID_VALUE : check_advice(c, address, size, NULL));
 }
 
 /* Managed memory is equally available everywhere: no advice, preferred location or prefetch is stored. */
@@ -268,7 +268,7 @@ static int range_attribute(sim_context *c, int attribute, int *out, size_t size,
                            size_t bytes)
 {
     enum { READ_MOSTLY = 1, PREFERRED, ACCESSED_BY, LAST_PREFETCH };
-    int code = advised(c, address, bytes, NULL);
+    int code = check_advice(c, address, bytes, NULL);
     if (code) return code;
     if (!out || !size || size % sizeof *out || attribute < READ_MOSTLY || attribute > LAST_PREFETCH)
         return CU_INVALID_VALUE;
@@ -354,7 +354,7 @@ static int alloc_async(sim_context *c, uint64_t *out, size_t size, sim_pool *poo
     if (!(w = sim_work_new(W_EMPTY, 0))) return CU_OUT_OF_MEMORY;
     code = sim_memory_alloc(c, size, MEM_DEVICE, NULL, &a);
     if (code) { sim_work_free(w); return code; }
-    made(a)->pool = pool;
+    record_call(a)->pool = pool;
     pool->used += size;
     if (pool->used > pool->high) pool->high = pool->used;
     *out = w->u.release.address = a->base;
@@ -385,7 +385,7 @@ SIM_API cuMemFreeAsync(uint64_t address, void *stream)
         return leave(code ? code : sim_submit(s, w));
     }
     sim_allocation *a = sim_memory_of_call(address);
-    if (!a || a->kind != MEM_DEVICE || a->freed_later) return leave(not_there(address, "memory"));
+    if (!a || a->kind != MEM_DEVICE || a->freed_later) return leave(report_bad_address(address, "memory"));
     if (!(w = sim_work_new(W_FREE, 0))) return leave(CU_OUT_OF_MEMORY);
     a->freed_later = true;
     a->graph_live = false;
@@ -514,7 +514,7 @@ int sim_graph_alloc(sim_context *c, uint64_t size, sim_work **out)
     if (!w) return CU_OUT_OF_MEMORY;
     int code = sim_memory_alloc(c, size, MEM_DEVICE, NULL, &a);
     if (code) { sim_work_free(w); return code; }
-    sim_memory_of_graph(made(a));
+    sim_memory_of_graph(record_call(a));
     w->u.release.address = a->base;
     *out = w;
     return CU_OK;

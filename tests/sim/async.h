@@ -95,11 +95,11 @@ void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, c
 
 /* --- bulk.c ----------------------------------------------------------------------------------- */
 
-void sim_copy_some(sim_cluster *c);                           /* carries out one of the pending copies */
+void sim_copy_complete_random(sim_cluster *c);                           /* carries out one of the pending copies */
 void sim_copy_tick(sim_cluster *c);
 void sim_copy_drain(sim_cluster *c, const sim_block *b);      /* the block ends: carries out its copies */
 void sim_copy_forget(sim_cluster *c);
-bool sim_copy_near(const sim_cluster *c, const uint8_t *host, uint64_t bytes);
+bool sim_copy_overlaps(const sim_cluster *c, const uint8_t *host, uint64_t bytes);
 void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
                     bool write);
 void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,

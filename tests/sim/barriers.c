@@ -70,7 +70,7 @@ static bool make_graph(const sim_kernel *k, flow_graph *g, bool backwards)
     return g->next != NULL;
 }
 
-static void flood(const sim_kernel *k, const flow_graph *g, uint32_t start, uint32_t around, uint8_t bit,
+static void mark_reachable(const sim_kernel *k, const flow_graph *g, uint32_t start, uint32_t around, uint8_t bit,
                   uint8_t *seen, uint32_t *stack)
 {
     uint32_t depth = 0;
@@ -86,27 +86,27 @@ static void flood(const sim_kernel *k, const flow_graph *g, uint32_t start, uint
     }
 }
 
-static bool does_something(const sim_ins *i)
+static bool has_effect(const sim_ins *i)
 {
     return i->last && i->flow != F_EXIT && i->flow != F_BRANCH && i->flow != F_RETURN && i->cls != C_MOVE;
 }
 
 /* Marks the entries of the code behind a barrier, if a thread can reach it without the barrier or by leaving a loop
  * that contains the barrier. */
-static bool mark_behind(sim_kernel *k, const flow_graph *g, const flow_graph *back, uint32_t site, uint8_t *seen,
+static bool mark_bypass_entries(sim_kernel *k, const flow_graph *g, const flow_graph *back, uint32_t site, uint8_t *seen,
                         uint32_t *stack, uint32_t *capacity)
 {
     uint32_t pc = k->barrier_sites[site];
     memset(seen, 0, k->code_count);
-    flood(k, g, k->entry, pc, FROM_START, seen, stack);
-    if (pc + 1 < k->code_count) flood(k, g, pc + 1, UINT32_MAX, FROM_BARRIER, seen, stack);
+    mark_reachable(k, g, k->entry, pc, FROM_START, seen, stack);
+    if (pc + 1 < k->code_count) mark_reachable(k, g, pc + 1, UINT32_MAX, FROM_BARRIER, seen, stack);
     bool loop = seen[pc] & FROM_BARRIER, known = false;
-    flood(k, back, pc, UINT32_MAX, TO_BARRIER, seen, stack);
+    mark_reachable(k, back, pc, UINT32_MAX, TO_BARRIER, seen, stack);
     for (uint32_t c = 0; c < k->code_count; c++) {
         bool behind = seen[c] & FROM_BARRIER && !(seen[c] & TO_BARRIER) && (loop || seen[c] & FROM_START);
         bool straight = c && back->first[c + 1] - back->first[c] == 1 && back->next[back->first[c]] == c - 1;
         if (!behind || !straight) known = false;              /* known: its only predecessor is marked */
-        if (!behind || known || !does_something(&k->code[c])) continue;
+        if (!behind || known || !has_effect(&k->code[c])) continue;
         known = true;
         if (k->behind_count == *capacity) {
             uint32_t wanted = *capacity ? *capacity * 2 : 16;
@@ -146,7 +146,7 @@ void sim_barriers_prepare(sim_kernel *k)
         if (!aligned_barrier(&k->code[pc])) continue;
         if ((uint64_t)(k->barrier_site_count + 1) * k->code_count > MOST_STEPS) break;
         k->barrier_sites[k->barrier_site_count++] = pc;
-        good = mark_behind(k, &g, &back, k->barrier_site_count - 1, seen, stack, &capacity);
+        good = mark_bypass_entries(k, &g, &back, k->barrier_site_count - 1, seen, stack, &capacity);
     }
     if (k->behind_count) qsort(k->behind, k->behind_count, sizeof *k->behind, by_code);
     for (uint32_t n = k->behind_count; n-- > 0;) {
@@ -160,7 +160,7 @@ void sim_barriers_prepare(sim_kernel *k)
 }
 
 /* These lanes execute an entry of the code behind one or more barriers. */
-void sim_come_behind(sim_warp *w, const sim_ins *i, uint32_t lanes)
+void sim_pass_barriers(sim_warp *w, const sim_ins *i, uint32_t lanes)
 {
     const sim_kernel *k = w->kernel;
     uint32_t code = (uint32_t)(i - k->code);
@@ -169,7 +169,7 @@ void sim_come_behind(sim_warp *w, const sim_ins *i, uint32_t lanes)
 }
 
 /* By warp: the lanes that have executed code behind this barrier; NULL: it has no such code. */
-static uint32_t *who_is_behind(const sim_block *b, const sim_ins *barrier)
+static uint32_t *lanes_past_barrier(const sim_block *b, const sim_ins *barrier)
 {
     const sim_kernel *k = b->launch->kernel;
     uint32_t code = (uint32_t)(barrier - k->code), low = 0, high = k->barrier_site_count;
@@ -182,9 +182,9 @@ static uint32_t *who_is_behind(const sim_block *b, const sim_ins *barrier)
 }
 
 /* Lanes of the warp that went around this barrier and exited; each is returned once. */
-uint32_t sim_went_around(const sim_warp *w, const sim_ins *barrier)
+uint32_t sim_lanes_that_bypassed(const sim_warp *w, const sim_ins *barrier)
 {
-    uint32_t *behind = who_is_behind(w->block, barrier), around = behind ? behind[w->index] & ~w->live : 0;
+    uint32_t *behind = lanes_past_barrier(w->block, barrier), around = behind ? behind[w->index] & ~w->live : 0;
     if (around) behind[w->index] &= ~around;                  /* reported once */
     return around;
 }
@@ -196,7 +196,7 @@ struct sim_barrier_use { const sim_ins *ins; uint32_t expected; sim_record recor
 
 void sim_barriers_begin(sim_block *b) { if (b->uses) memset(b->uses, 0, 16 * sizeof *b->uses); }
 
-static void keep_use(sim_block *b, uint32_t id, uint32_t all)
+static void record_use(sim_block *b, uint32_t id, uint32_t all)
 {
     const sim_barrier *s = &b->barriers[id];
     if (!b->launch->races || (!b->uses && !(b->uses = calloc(16, sizeof *b->uses)))) return;
@@ -265,8 +265,8 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
 void sim_barrier_complete(sim_block *b, uint32_t id)
 {
     const sim_ins *i = b->barriers[id].first;
-    const uint32_t *behind = i && sim_option.barriers ? who_is_behind(b, i) : NULL;
-    if (i && sim_option.barriers) keep_use(b, id, b->warp_count * SIM_LANES);
+    const uint32_t *behind = i && sim_option.barriers ? lanes_past_barrier(b, i) : NULL;
+    if (i && sim_option.barriers) record_use(b, id, b->warp_count * SIM_LANES);
     if (!behind || i->count) return;
     sim_warp *here = NULL;
     uint32_t missed = 0, which = 0;
@@ -282,7 +282,7 @@ void sim_barrier_complete(sim_block *b, uint32_t id)
 }
 
 /* The instruction that a spinning path waits at: the next memory access or barrier. */
-static const sim_ins *awaited(const sim_kernel *k, uint32_t pc)
+static const sim_ins *next_wait(const sim_kernel *k, uint32_t pc)
 {
     const sim_ins *here = &k->code[pc];
     for (uint32_t n = 0; n < 64 && pc < k->code_count; n++) {
@@ -301,7 +301,7 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
     *out = 0;
     for (uint32_t x = 0; x < b->warp_count; x++)
         for (uint32_t k = 0; k < b->warps[x].path_count; k++) {
-            uint32_t line = awaited(b->launch->kernel, b->warps[x].paths[k].pc)->line, at = 0;
+            uint32_t line = next_wait(b->launch->kernel, b->warps[x].paths[k].pc)->line, at = 0;
             while (at < n && lines[at] != line) at++;
             if (at == n && n == 12) continue;
             if (at == n) { lines[n] = line; warps[n++] = 0; }
@@ -361,7 +361,7 @@ void sim_spin_watch(sim_launch *l)
     else if (now > then) atomic_store_explicit(&l->suspect, true, memory_order_relaxed);
 }
 
-static bool waits(const sim_warp *w)
+static bool is_waiting(const sim_warp *w)
 {
     for (uint32_t k = 0; k < w->path_count; k++) if (w->paths[k].state != P_BARRIER) return false;
     return true;
@@ -375,7 +375,7 @@ static bool block_repeats(sim_block *b)
     for (uint32_t n = 0; n < b->warp_count; n++) {
         sim_warp *w = &b->warps[n];
         if (!w->path_count) continue;
-        if (waits(w)) { w->spin_changes = 0; continue; }
+        if (is_waiting(w)) { w->spin_changes = 0; continue; }
         uint64_t state = state_of(w);
         bool fresh = w->spin_changes != changes + 1;
         if (fresh) w->spin_repeats = false;
@@ -421,7 +421,7 @@ bool sim_spins(sim_block *b)
     sim_where_text(b, where, sizeof where);
     sim_warp *at = &b->warps[0];
     for (uint32_t n = b->warp_count; n-- > 0;) if (b->warps[n].path_count) at = &b->warps[n];
-    sim_report_at(at, awaited(at->kernel, at->paths[0].pc), "deadlock", sim_lowest(at->paths[0].mask),
+    sim_report_at(at, next_wait(at->kernel, at->paths[0].pc), "deadlock", sim_lowest(at->paths[0].mask),
                   "all threads that are left wait for memory that nobody changes, or for them: %s", where);
     return true;
 }

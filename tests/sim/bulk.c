@@ -53,13 +53,13 @@ bool sim_proxy_begin(sim_block *b) {
     return true;
 }
 
-static bool looks_after_proxies(const sim_block *b) { return b->launch->kernel->bulk_stores && b->proxy; }
+static bool tracks_proxies(const sim_block *b) { return b->launch->kernel->bulk_stores && b->proxy; }
 
 void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                      uint32_t bytes) {
     sim_proxy *p = b->proxy;
     if (b->operands) sim_operands_write(w, i, lane, b, offset, bytes);
-    if (!looks_after_proxies(b) || !w->launch->races) return;
+    if (!tracks_proxies(b) || !w->launch->races) return;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4 && word < p->words; word++) {
         p->writer[word] = (w->block->rank << 16 | (w->index * SIM_LANES + lane)) + 1;
         p->era[word] = w->block->race->w[w->index].era;
@@ -68,12 +68,12 @@ void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_blo
 
 void sim_proxy_fence(sim_warp *w, const sim_ins *i, uint32_t m) {
     (void)i;
-    if (looks_after_proxies(w->block)) sim_clock_fence_proxy(w, m);
+    if (tracks_proxies(w->block)) sim_clock_fence_proxy(w, m);
 }
 
 /* These bytes were written by the asynchronous proxy. */
 static void proxy_forget(const sim_block *b, uint64_t offset, uint32_t bytes) {
-    if (!looks_after_proxies(b) || !bytes) return;
+    if (!tracks_proxies(b) || !bytes) return;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4 && word < b->proxy->words; word++)
         b->proxy->writer[word] = 0;
 }
@@ -83,7 +83,7 @@ static void proxy_forget(const sim_block *b, uint64_t offset, uint32_t bytes) {
 void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                     uint32_t bytes) {
     const sim_proxy *p = b->proxy;
-    if (!sim_option.async || !looks_after_proxies(b) || !w->launch->races || !bytes) return;
+    if (!sim_option.async || !tracks_proxies(b) || !w->launch->races || !bytes) return;
     /* wgmma belongs to the whole warp: it is enough if one lane knows */
     uint32_t who_issues = i->fn == sim_wgmma ? w->live : 1u << lane, last = 0, last_era = 0;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4; word++) {
@@ -105,7 +105,7 @@ void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_bloc
 
 static void set_watched(sim_cluster *c) {
     for (uint32_t r = 0; r < c->size; r++)
-        if (c->blocks[r]) c->blocks[r]->watched = c->pending_count || looks_after_proxies(c->blocks[r]);
+        if (c->blocks[r]) c->blocks[r]->watched = c->pending_count || tracks_proxies(c->blocks[r]);
 }
 
 static void release(sim_copy *x) {
@@ -126,7 +126,7 @@ static bool overlaps(const uint8_t *a, uint64_t n, const uint8_t *b, uint64_t m)
     return a && b && (uintptr_t)a < (uintptr_t)b + m && (uintptr_t)b < (uintptr_t)a + n;
 }
 
-static void told(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_copy *x, bool write, bool source) {
+static void report_conflict(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_copy *x, bool write, bool source) {
     char place[SIM_LINE_TEXT];
     sim_report_at(w, i, write ? "async-write" : "async-read", lane,
                   "%s the %s of the copy at %s, which nothing has waited for", write ? "writes" : "reads",
@@ -134,7 +134,7 @@ static void told(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_copy *x
 }
 
 /* Quick test before sim_copy_touch: whether any copy in flight accesses these bytes. */
-bool sim_copy_near(const sim_cluster *c, const uint8_t *host, uint64_t bytes) {
+bool sim_copy_overlaps(const sim_cluster *c, const uint8_t *host, uint64_t bytes) {
     for (const sim_copy *x = c->pending; x; x = x->next)
         if (overlaps(x->dst, x->bytes, host, bytes) || overlaps(x->src, x->bytes, host, bytes)) return true;
     return false;
@@ -145,9 +145,9 @@ void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t 
     if (!sim_option.async) return;
     for (const sim_copy *x = w->block->cluster->pending; x; x = x->next) {
         if (overlaps(x->dst, x->bytes, host, bytes))
-            told(w, i, lane, x, write, false);
+            report_conflict(w, i, lane, x, write, false);
         else if (write && !x->read && overlaps(x->src, x->bytes, host, bytes))
-            told(w, i, lane, x, true, true);
+            report_conflict(w, i, lane, x, true, true);
         else
             continue;
         return;
@@ -159,11 +159,11 @@ static void check_against_pending(const sim_copy *n) {
     for (const sim_copy *x = n->warp->block->cluster->pending; x && sim_option.async; x = x->next) {
         bool both = x->how.type && n->how.type;
         if (overlaps(x->dst, x->bytes, n->src, n->read ? 0 : n->bytes))
-            told(n->warp, n->ins, n->lane, x, false, false);
+            report_conflict(n->warp, n->ins, n->lane, x, false, false);
         else if (!both && overlaps(x->dst, x->bytes, n->dst, n->bytes))
-            told(n->warp, n->ins, n->lane, x, true, false);
+            report_conflict(n->warp, n->ins, n->lane, x, true, false);
         else if (!x->read && overlaps(x->src, x->bytes, n->dst, n->bytes))
-            told(n->warp, n->ins, n->lane, x, true, true);
+            report_conflict(n->warp, n->ins, n->lane, x, true, true);
         else
             continue;
         return;
@@ -265,7 +265,7 @@ void sim_sent_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     sim_report_pair(w->launch, "nc-written", &here, &writer, text);
 }
 
-static void give(const sim_copy *x, uint64_t from, uint8_t *p, uint8_t *shadow, uint64_t offset, uint32_t n) {
+static void write_destination(const sim_copy *x, uint64_t from, uint8_t *p, uint8_t *shadow, uint64_t offset, uint32_t n) {
     if (!x->to) note_sent(x, p, n);
     if (x->how.type) {
         uint32_t size = sim_types[x->how.type].bytes;
@@ -300,13 +300,13 @@ typedef struct row {
     uint32_t first, bytes;
 } row;
 
-static uint32_t steps(const sim_tensor_map *m, uint32_t k) {
+static uint32_t elements_of_box(const sim_tensor_map *m, uint32_t k) {
     return k ? (m->box[k] + m->element_strides[k] - 1u) / m->element_strides[k] : m->box[0];
 }
 
 static uint32_t row_count(const sim_tensor_map *m) {
     uint32_t n = 1;
-    for (uint32_t k = 1; k < m->rank; k++) n *= steps(m, k);
+    for (uint32_t k = 1; k < m->rank; k++) n *= elements_of_box(m, k);
     return n;
 }
 
@@ -314,7 +314,7 @@ static bool row_of(const sim_tensor_map *m, const int32_t *at, uint32_t index, r
     uint32_t element = sim_tensor_bytes(m->type);
     uint64_t address = m->address;
     for (uint32_t k = 1; k < m->rank; k++) {
-        uint32_t n = steps(m, k);
+        uint32_t n = elements_of_box(m, k);
         int64_t x = (int64_t)at[k] + (int64_t)(index % n) * m->element_strides[k];
         index /= n;
         if (x < 0 || x > (int64_t)m->dims[k]) return false;
@@ -372,7 +372,7 @@ static void write_tensor(const sim_copy *x) {
         if (!row_of(&x->map, x->at, n, &r)) continue;
         const sim_allocation *a = sim_memory_find(r.address);
         if (!a || r.address - a->base + r.bytes > a->size) continue;
-        give(x, (uint64_t)n * pitch + r.first, a->host + (r.address - a->base), a->shadow,
+        write_destination(x, (uint64_t)n * pitch + r.first, a->host + (r.address - a->base), a->shadow,
              r.address - a->base, r.bytes);
     }
 }
@@ -384,7 +384,7 @@ static void box_chunks(sim_copy *x, bool into) {
     for (uint32_t k = 0; k < x->bytes; k += 16) {
         uint64_t offset = swizzled(&x->map, b->shared_lo + (uint32_t)start + k) - b->shared_lo;
         if (into)
-            give(x, k, b->shared + offset, b->shared_shadow, offset, 16);
+            write_destination(x, k, b->shared + offset, b->shared_shadow, offset, 16);
         else
             take(x, k, b->shared + offset, b->shared_shadow, offset, 16);
     }
@@ -409,7 +409,7 @@ static void carry_out(sim_cluster *c, sim_copy *x) {
     c->pending_count--;
     read_source(x);
     if (!x->tensor)
-        give(x, 0, x->dst, x->dst_shadow, x->dst_offset, x->bytes);
+        write_destination(x, 0, x->dst, x->dst_shadow, x->dst_offset, x->bytes);
     else if (x->to)
         box_chunks(x, true);
     else
@@ -426,25 +426,25 @@ static void carry_out(sim_cluster *c, sim_copy *x) {
 /* --- when copies are carried out ---------------------------------------------------------------- */
 
 /* Only wait_group tells the program that such a copy has read its source: it is delayed until then. */
-static bool patient(const sim_copy *x) { return x->grouped && x->from && !x->read; }
+static bool may_be_delayed(const sim_copy *x) { return x->grouped && x->from && !x->read; }
 
-void sim_copy_some(sim_cluster *c) {
+void sim_copy_complete_random(sim_cluster *c) {
     uint32_t others = 0;
     c->random ^= c->random << 13;
     c->random ^= c->random >> 17;
     c->random ^= c->random << 5;
-    for (const sim_copy *x = c->pending; x; x = x->next) others += !patient(x);
+    for (const sim_copy *x = c->pending; x; x = x->next) others += !may_be_delayed(x);
     bool any = !others;
     sim_copy *x = c->pending;
-    for (uint32_t n = c->random % (any ? c->pending_count : others); n || (!any && patient(x)); x = x->next)
-        n -= any || !patient(x);
+    for (uint32_t n = c->random % (any ? c->pending_count : others); n || (!any && may_be_delayed(x)); x = x->next)
+        n -= any || !may_be_delayed(x);
     carry_out(c, x);
 }
 
 void sim_copy_tick(sim_cluster *c) {
     for (sim_copy *x = c->pending, *next; x; x = next) {
         next = x->next;
-        if (++x->rounds > ROUNDS_MOST * c->size && !(patient(x) && c->pending_count <= PATIENT_MOST))
+        if (++x->rounds > ROUNDS_MOST * c->size && !(may_be_delayed(x) && c->pending_count <= PATIENT_MOST))
             carry_out(c, x);
     }
 }
@@ -511,7 +511,7 @@ static uint64_t operand(const sim_warp *w, const uint32_t *p, uint32_t lane) {
     return p[P_WIDE] ? v : (uint32_t)v;
 }
 
-static bool rule(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t value, uint32_t multiple,
+static bool check_multiple(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t value, uint32_t multiple,
                  const char *what) {
     if (!(value & (multiple - 1))) return true;
     sim_report_at(w, i, "misaligned", lane, "the %s of a bulk copy is 0x%llx, which is no multiple of %u",
@@ -550,7 +550,7 @@ static bool shared_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t a
 }
 
 /* The kind of access that a copy makes to global memory. */
-static sim_access written(const sim_ins *i) { return i->width & B_REDUCE ? SIM_UPDATE : SIM_WRITE; }
+static sim_access access_of(const sim_ins *i) { return i->width & B_REDUCE ? SIM_UPDATE : SIM_WRITE; }
 
 static bool global_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, uint32_t bytes,
                         sim_access access, side *out) {
@@ -637,13 +637,13 @@ static bool use_barrier(sim_warp *w, const sim_ins *i, uint32_t lane, sim_copy *
 
 /* Issues copies of *model, whose source is set, to the destinations in shared memory: one, or with .multicast the
  * same offset in each block of the mask. */
-static bool to_shared(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32_t *p, sim_copy *model) {
+static bool issue_to_shared(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32_t *p, sim_copy *model) {
     sim_cluster *c = w->block->cluster;
     uint64_t dst = operand(w, p + L_DST, lane), bar = operand(w, p + L_BAR, lane);
     bool generic = i->width & B_GENERIC, cluster = i->x & X_CLUSTER, cast = i->width & B_MULTICAST;
     uint32_t mask = cast ? sim_slot(w, p[L_MASK])[lane] & 0xffff : 1, bytes = model->bytes;
-    if ((!(i->width & B_STORE) && !rule(w, i, lane, dst, i->width & B_TENSOR ? 128 : 16, "destination"))
-        || !rule(w, i, lane, bar, 8, "mbarrier"))
+    if ((!(i->width & B_STORE) && !check_multiple(w, i, lane, dst, i->width & B_TENSOR ? 128 : 16, "destination"))
+        || !check_multiple(w, i, lane, bar, 8, "mbarrier"))
         return false;
     if (cast && (!mask || mask >> c->size)) {
         sim_report_at(w, i, "multicast-mask", lane,
@@ -690,7 +690,7 @@ static void bulk_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
     uint64_t src = operand(w, p + L_SRC, lane), dst = operand(w, p + L_DST, lane);
     bool from_shared = i->width & B_FROM_SHARED;
     side s, d;
-    if (!rule(w, i, lane, bytes, 16, "size") || !rule(w, i, lane, src, 16, "source")) return;
+    if (!check_multiple(w, i, lane, bytes, 16, "size") || !check_multiple(w, i, lane, src, 16, "source")) return;
     if (from_shared ? !shared_side(w, i, lane, src, false, false, bytes, &s)
                     : !global_side(w, i, lane, src, bytes, SIM_READ, &s))
         return;
@@ -703,11 +703,11 @@ static void bulk_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32
     if (!x) return;
     use_source(x, &s);
     if (i->space == SP_SHARED) {
-        to_shared(w, i, lane, p, x);
+        issue_to_shared(w, i, lane, p, x);
         release(x);
         return;
     }
-    if (!rule(w, i, lane, dst, 16, "destination") || !global_side(w, i, lane, dst, bytes, written(i), &d)) {
+    if (!check_multiple(w, i, lane, dst, 16, "destination") || !global_side(w, i, lane, dst, bytes, access_of(i), &d)) {
         release(x);
         return;
     }
@@ -727,7 +727,7 @@ void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     const uint32_t *p = w->kernel->lists + i->list;
     SIM_EACH_LANE(l, m) {
         uint64_t dst = operand(w, p + L_DST, l);
-        if (!rule(w, i, l, dst, (uint32_t)i->size * i->count, "destination")) return;
+        if (!check_multiple(w, i, l, dst, (uint32_t)i->size * i->count, "destination")) return;
         sim_copy *x = new_copy(w, i, l, (uint32_t)i->size * i->count);
         if (!x) return;
         for (uint32_t k = 0; k < i->count; k++)
@@ -736,7 +736,7 @@ void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t m) {
             else
                 memcpy(x->data + k * 4, &sim_slot(w, p[L_COORD + k] & ~SIM_WIDE)[l], 4);
         x->read = true;
-        bool good = to_shared(w, i, l, p, x);
+        bool good = issue_to_shared(w, i, l, p, x);
         release(x);
         if (!good) return;
     }
@@ -747,7 +747,7 @@ void sim_store_bulk(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint64_t at = (i->q ? sim_slot64(w, i->a)[l] : sim_slot(w, i->a)[l]) + (uint64_t)i->imm,
                  bytes = sim_slot64(w, i->b)[l];
-        if (!rule(w, i, l, bytes, 8, "size")) return;
+        if (!check_multiple(w, i, l, bytes, 8, "size")) return;
         bool outside = i->space == SP_GENERIC && at - SIM_SHARED_WINDOW >= SIM_WINDOW_SIZE;
         if (bytes > SIM_STORE_BULK_MOST || outside) {
             sim_report_at(w, i, "out-of-bounds", l,
@@ -766,7 +766,7 @@ void sim_store_bulk(sim_warp *w, const sim_ins *i, uint32_t m) {
 /* --- tensors ---------------------------------------------------------------------------------- */
 
 static bool fetch_map(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_tensor_map *map) {
-    if (!rule(w, i, lane, address, 64, "tensor map's address")) return false;
+    if (!check_multiple(w, i, lane, address, 64, "tensor map's address")) return false;
     const uint8_t *at = sim_reach(w, i, lane, address, SP_GENERIC, 128, SIM_READ);
     if (!at) return false;
     memcpy(map, at, sizeof *map);
@@ -796,7 +796,7 @@ static bool check_rows(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_t
                        const int32_t *at) {
     row r;
     side s;
-    sim_access access = i->space == SP_GLOBAL ? written(i) : SIM_READ;
+    sim_access access = i->space == SP_GLOBAL ? access_of(i) : SIM_READ;
     for (uint32_t n = 0; n < row_count(m); n++)
         if (row_of(m, at, n, &r) && !global_side(w, i, lane, r.address, r.bytes, access, &s)) return false;
     return true;
@@ -814,7 +814,7 @@ static void tensor_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint
     if (!check_rows(w, i, lane, &map, at)) return;
     if (i->width & B_PREFETCH) return;
     if (store
-        && (!rule(w, i, lane, src, 128, "source") || !shared_side(w, i, lane, src, false, false, bytes, &s)))
+        && (!check_multiple(w, i, lane, src, 128, "source") || !shared_side(w, i, lane, src, false, false, bytes, &s)))
         return;
     sim_copy *x = new_copy(w, i, lane, bytes);
     if (!x) return;
@@ -822,7 +822,7 @@ static void tensor_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint
     x->map = map;
     memcpy(x->at, at, sizeof at);
     if (!store) {
-        to_shared(w, i, lane, p, x);
+        issue_to_shared(w, i, lane, p, x);
         release(x);
         return;
     }

@@ -288,7 +288,7 @@ void sim_place_calls(sim_lower *lw)
     k->frame_pointer = sim_temporary(lw, 2);
 }
 
-static sim_ins *move(sim_lower *lw, uint32_t d, uint32_t a, uint32_t width)
+static sim_ins *emit_move(sim_lower *lw, uint32_t d, uint32_t a, uint32_t width)
 {
     sim_ins *i = sim_emit(lw, sim_pass, F_PLAIN);
     i->d = d;
@@ -300,7 +300,7 @@ static sim_ins *move(sim_lower *lw, uint32_t d, uint32_t a, uint32_t width)
 static uint32_t elements_of(const sim_symbol *formal) { return formal->vector ? formal->vector : 1u; }
 
 /* Moves element k of the nth .reg parameter or result to (leaves) or from the registers that pass it. */
-static void carry(sim_lower *lw, const sim_symbol *formal, uint32_t n, uint32_t k, uint32_t slot, bool leaves)
+static void move_element(sim_lower *lw, const sim_symbol *formal, uint32_t n, uint32_t k, uint32_t slot, bool leaves)
 {
     if (formal->type == T_PRED) {
         sim_ins *i = sim_emit(lw, sim_pred_logic, F_PLAIN);
@@ -310,7 +310,7 @@ static void carry(sim_lower *lw, const sim_symbol *formal, uint32_t n, uint32_t 
         return;
     }
     uint32_t width = width_of((sim_type)formal->type), at = lw->call_slots + 4 * n + k * width;
-    move(lw, leaves ? at : slot, leaves ? slot : at, width);
+    emit_move(lw, leaves ? at : slot, leaves ? slot : at, width);
 }
 
 /* Begins a function's code: takes its .reg parameters. */
@@ -326,14 +326,14 @@ void sim_routine_begin(sim_lower *lw, sim_frame *frame)
     frame->r.local_lo = lw->local_used;
     if (f->is_entry) {
         k->entry = k->code_count;
-        if (k->uses_stack) move(lw, k->stack_pointer, sim_constant(lw, 0, 2), 2); /* constant set later */
+        if (k->uses_stack) emit_move(lw, k->stack_pointer, sim_constant(lw, 0, 2), 2); /* constant set later */
         return;
     }
     for (const sim_symbol *y = f->params; y; y = y->list_next, n++) {
         if (y->kind != SYM_REG || n >= MAX_REGISTERS_PASSED) continue;
         for (uint32_t e = 0; e < elements_of(y); e++) {
             uint32_t d = sim_register_slot(lw, y->index + e), first = lw->note_count, code = k->code_count;
-            carry(lw, y, n, e, d, false);
+            move_element(lw, y, n, e, d, false);
             sim_note(lw, d, false, true, y->name);
             sim_note_end(lw, first);
             sim_unwritten_statement(lw, first, code);
@@ -350,7 +350,7 @@ void sim_routine_end(sim_lower *lw, sim_frame *frame)
         for (uint32_t e = 0; e < elements_of(y); e++) {
             uint32_t a = sim_register_slot(lw, y->index + e);
             if (lw->s) sim_note(lw, a, y->type == T_PRED, false, y->name);
-            carry(lw, y, n, e, a, true);
+            move_element(lw, y, n, e, a, true);
         }
     }
     sim_emit(lw, sim_nop, F_RETURN);
@@ -472,7 +472,7 @@ static bool same_kind(const sim_symbol *formal, sim_type t)
 
 /* Whether this argument or result fits the formal one: a .param variable of the same shape, a register, a vector of
  * registers, a constant. */
-static bool fits(const sim_symbol *formal, const sim_operand *actual, bool result)
+static bool argument_matches(const sim_symbol *formal, const sim_operand *actual, bool result)
 {
     const sim_symbol *y = param_variable(actual);
     if (formal->type == T_PRED && !result) return false;
@@ -498,9 +498,9 @@ static void transfer_elements(sim_lower *lw, const sim_symbol *formal, uint32_t 
     for (uint32_t e = 0; e < elements_of(formal); e++) {
         uint32_t slot = sim_temporary(lw, width);
         place of = { at.slot, at.offset + (int64_t)(e * bytes) };
-        if (!leaves) carry(lw, formal, number, e, slot, false);
+        if (!leaves) move_element(lw, formal, number, e, slot, false);
         transfer(lw, of, slot, bytes, width == 2, !leaves);
-        if (leaves) carry(lw, formal, number, e, slot, true);
+        if (leaves) move_element(lw, formal, number, e, slot, true);
     }
 }
 
@@ -518,7 +518,7 @@ static void pass_argument(sim_lower *lw, const sim_symbol *formal, const sim_ope
         return;
     }
     for (uint32_t e = 0; e < elements_of(formal) && formal->kind == SYM_REG; e++)
-        carry(lw, formal, number, e,
+        move_element(lw, formal, number, e,
               sim_source_of(lw, formal->vector ? &actual->items[e] : actual, 0, t, 0), true);
     if (formal->kind == SYM_REG) return;
     uint32_t slot = sim_source_of(lw, actual, 0, t, 0);
@@ -541,7 +541,7 @@ static void take_result(sim_lower *lw, const sim_symbol *formal, const sim_opera
         return;
     }
     for (uint32_t e = 0; e < elements_of(formal) && formal->kind == SYM_REG; e++)
-        carry(lw, formal, number, e,
+        move_element(lw, formal, number, e,
               sim_dest_of(lw, formal->vector ? &actual->items[e] : actual, 0, t, 0), false);
     if (formal->kind == SYM_REG) return;
     uint32_t slot = sim_dest_of(lw, actual, 0, t, 0);
@@ -593,7 +593,7 @@ static void lower_library(sim_lower *lw, sim_handler fn, const sim_function *f, 
     else if (o->kind == O_REG) {
         uint32_t slot = sim_dest_of(lw, o, 0, (sim_type)f->returns->type, 0);
         if (bytes == 8)
-            move(lw, slot, d, 2);
+            emit_move(lw, slot, d, 2);
         else {
             i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN);
             i->d = slot;
@@ -608,7 +608,7 @@ static sim_function *prototype_of(sim_lower *lw, const sim_operand *o)
     const sim_symbol *y = o && o->kind == O_SYMBOL ? resolve(o->symbol) : NULL;
     if (y && y->kind == SYM_TARGETS && y->target_count) y = resolve(y->targets[0].symbol);
     if (!y || (y->kind != SYM_PROTO && y->kind != SYM_FUNC)) {
-        sim_wrong(lw, "An indirect call requires a call prototype or a list of targets");
+        sim_refuse_statement(lw, "An indirect call requires a call prototype or a list of targets");
         return NULL;
     }
     if (y->kind == SYM_PROTO) place_formals(y->function);
@@ -625,7 +625,7 @@ static bool in_cycle(const sim_lower *lw, const sim_frame *callee)
 static void check_known(sim_lower *lw, const sim_function *f)
 {
     if (!f->has_body && !lw->m->part && !lw->m->error_count)
-        sim_wrong(lw, "Unresolved extern function '%s'", f->name);
+        sim_refuse_statement(lw, "Unresolved extern function '%s'", f->name);
 }
 
 void sim_lower_call(sim_lower *lw, const sim_statement *s)
@@ -651,7 +651,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     else if (indirect)
         f = prototype_of(lw, last);
     else if (!y || y->kind != SYM_FUNC)
-        sim_wrong(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
+        sim_refuse_statement(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
     else
         f = y->function;
     if (!f) return;
@@ -661,26 +661,26 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
         return;
     }
     if (f->is_entry) {
-        sim_wrong(lw, "Entry '%s' cannot be called", f->name);
+        sim_refuse_statement(lw, "Entry '%s' cannot be called", f->name);
         return;
     }
     if (f->return_count == 1 && f->returns->type == T_PRED) {
-        sim_wrong(lw, "A predicate can be one of several results only");
+        sim_refuse_statement(lw, "A predicate can be one of several results only");
         return;
     }
     const sim_symbol *formal = f->params;
     bool good = true;
     for (uint32_t a = 0; a < args->count; a++, formal = formal->list_next)
-        good &= fits(formal, &args->items[a], false);
+        good &= argument_matches(formal, &args->items[a], false);
     formal = f->returns;
     for (uint32_t a = 0; a < returns->count; a++, formal = formal->list_next)
-        good &= fits(formal, &returns->items[a], true);
+        good &= argument_matches(formal, &returns->items[a], true);
     if (!good) {
         sim_mismatch(lw, 0, "an argument differs in kind or size from the formal one");
         return;
     }
     if (args->count > MAX_REGISTERS_PASSED || returns->count > MAX_REGISTERS_PASSED) {
-        sim_wrong(lw, "Too many arguments");
+        sim_refuse_statement(lw, "Too many arguments");
         return;
     }
     sim_handler library = indirect || f->has_body ? NULL : sim_library_function(f->name, &p, &r);
@@ -734,12 +734,12 @@ void sim_lower_stack(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 1, 1)) return;
     if (s->form->sub) {
-        if (s->operands[0].kind != O_REG) sim_wrong(lw, "Result register required for instruction 'stackrestore'");
+        if (s->operands[0].kind != O_REG) sim_refuse_statement(lw, "Result register required for instruction 'stackrestore'");
         uint32_t a = sim_source(lw, 0, T_U64, 0);
-        move(lw, lw->k->stack_pointer, a, 2);
+        emit_move(lw, lw->k->stack_pointer, a, 2);
     } else {
         uint32_t d = sim_dest(lw, 0, T_U64, 0);
-        move(lw, d, lw->k->stack_pointer, 2);
+        emit_move(lw, d, lw->k->stack_pointer, 2);
     }
 }
 

@@ -45,7 +45,7 @@ bool sim_place_before(const sim_finding_place *a, const sim_finding_place *b)
 }
 
 /* The same finding again: it names the first place. */
-static void again(finding *f, const sim_finding_place *place, bool pair, const char *text)
+static void merge_finding(finding *f, const sim_finding_place *place, bool pair, const char *text)
 {
     bool first = pair ? sim_place_before(place, &f->place) : place->block < f->place.block;
     char *copy = first ? malloc(strlen(text) + 1) : NULL;
@@ -65,13 +65,13 @@ static int listed(const void *a, const void *b)
     return x->place.block < y->place.block ? -1 : 1;
 }
 
-static bool printed_before(const char *text)
+static bool was_printed(const char *text)
 {
     for (unsigned k = 0; k < withdrawn_count; k++) if (!strcmp(withdrawn[k].text, text)) return true;
     return false;
 }
 
-static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch,
+static void store_finding(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch,
                  const sim_finding_place *place, const char *text)
 {
     pthread_mutex_lock(&lock);
@@ -79,7 +79,7 @@ static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t 
         if (findings[k].launch != launch || findings[k].line != line
             || findings[k].other_line != other_line || strcmp(findings[k].kind, kind))
             continue;
-        again(&findings[k], place, other_line != 0, text);
+        merge_finding(&findings[k], place, other_line != 0, text);
         pthread_mutex_unlock(&lock);
         return;
     }
@@ -98,7 +98,7 @@ static void keep(const char *kind, uint32_t line, uint32_t other_line, uint64_t 
             finding_count++;
         }
     } else dropped++;
-    if (!sim_option.quiet && !getenv("PTXSIM_QUIET") && !printed_before(text))
+    if (!sim_option.quiet && !getenv("PTXSIM_QUIET") && !was_printed(text))
         fprintf(stderr, "ptxsim: %s\n", text);
     pthread_mutex_unlock(&lock);
 }
@@ -300,7 +300,7 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
              w->kernel->function->name, place, length > 300 ? 300 : length, line, w->block->ctaid[0],
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);
     const sim_finding_place first = { sim_block_index(w->block), 0, t, 0 };
-    keep(kind, i->line, 0, w->launch->launch_serial, &first, text);
+    store_finding(kind, i->line, 0, w->launch->launch_serial, &first, text);
     if (strcmp(kind, "timeout")) sim_ask_again(w->launch);    /* a timeout would take as long again */
 }
 
@@ -336,7 +336,7 @@ void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, 
     snprintf(text, sizeof text, "%s: kernel '%s', %s: %.*s\n    %s: %s", kind, l->kernel->function->name, place,
              length > 240 ? 240 : length, line, thread, detail);
     const sim_finding_place first = sim_pair_place(at, other);
-    keep(kind, at->ins->line, other ? other->ins->line : 0, l->launch_serial, &first, text);
+    store_finding(kind, at->ins->line, other ? other->ins->line : 0, l->launch_serial, &first, text);
     sim_ask_again(l);
 }
 
@@ -349,7 +349,7 @@ void sim_report_host(const char *kind, const char *format, ...)
     va_end(a);
     snprintf(text, sizeof text, "%s: %s", kind, detail);
     const sim_finding_place place = { 0, 0, 0, 0 };
-    keep(kind, 0, 0, 0, &place, text);
+    store_finding(kind, 0, 0, 0, &place, text);
 }
 
 enum { PADDING = 32, SMALL = 64, STRIDE = 256 };
@@ -363,7 +363,7 @@ static uint64_t gap_end(const uint8_t *shadow, uint64_t at, uint64_t end)
 }
 
 /* Whether there is another gap of the same length nearby, as padding repeats in an array of structs. */
-static bool has_twin(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t from, uint64_t length)
+static bool has_equal_gap(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t from, uint64_t length)
 {
     uint64_t low = from - first > STRIDE ? from - STRIDE : first,
              high = end - from > STRIDE + length ? from + STRIDE + length : end;
@@ -382,14 +382,14 @@ static bool has_twin(const uint8_t *shadow, uint64_t first, uint64_t end, uint64
 
 /* Whether there is a gap that is not padding: of `most` bytes or more, or, in a large range, one without an equal
  * gap nearby. */
-static bool strange_gap(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t most)
+static bool has_unusual_gap(const uint8_t *shadow, uint64_t first, uint64_t end, uint64_t most)
 {
     if (gap_end(shadow, first, end) == end) return true;
     for (uint64_t at = first; at < end; at++) {
         uint64_t to = gap_end(shadow, at, end);
         if (to == at) continue;
         if (to - at >= most) return true;
-        if (end - first > SMALL && !has_twin(shadow, first, end, at, to - at)) return true;
+        if (end - first > SMALL && !has_equal_gap(shadow, first, end, at, to - at)) return true;
         at = to;
     }
     return false;
@@ -403,7 +403,7 @@ void sim_host_read(uint64_t address, uint64_t size)
     char where[200];
     if (sim_shadow_all(a->shadow, first, size)) return;
     /* Structs that kernels copied whole, or wrote by member: padding is smaller than the widest member. */
-    if (!strange_gap(a->shadow, first, end, atomic_load(&a->padded) ? PADDING : atomic_load(&a->widest))) return;
+    if (!has_unusual_gap(a->shadow, first, end, atomic_load(&a->padded) ? PADDING : atomic_load(&a->widest))) return;
     while (a->shadow[first >> 3] >> (first & 7) & 1) first++;
     for (uint64_t k = first; k < end; k++) count += !(a->shadow[k >> 3] >> (k & 7) & 1);
     sim_memory_describe(a->base + first, 1, where, sizeof where);

@@ -19,17 +19,17 @@ enum { UNIT_BLOCK = 0xffff, UNIT_WARP = 0x8000, UNIT_FENCED = 0x2000, FENCED_WAR
 struct sim_clock_vector { atomic_uint refs; uint32_t count; entry e[]; };
 typedef sim_clock_vector vc;
 
-static vc *keep(vc *v)
+static vc *retain(vc *v)
 {
     if (v) atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
     return v;
 }
 
-static void drop(vc *v) { if (v && atomic_fetch_sub(&v->refs, 1) == 1) free(v); }
+static void release_clock(vc *v) { if (v && atomic_fetch_sub(&v->refs, 1) == 1) free(v); }
 
-static void put(vc **at, vc *v) { vc *old = *at; *at = v; drop(old); }
+static void replace_clock(vc **at, vc *v) { vc *old = *at; *at = v; release_clock(old); }
 
-static uint32_t look(const vc *v, uint64_t key)
+static uint32_t era_in_clock(const vc *v, uint64_t key)
 {
     uint32_t lo = 0, hi = v->count;
     while (lo < hi) {
@@ -52,11 +52,11 @@ static bool contains(const vc *a, const vc *b)
 /* The maximum of both, as a new reference. Out of memory: a alone. */
 static vc *join(vc *a, vc *b)
 {
-    if (!a || a == b) return keep(b);
-    if (!b || contains(a, b)) return keep(a);
-    if (contains(b, a)) return keep(b);
+    if (!a || a == b) return retain(b);
+    if (!b || contains(a, b)) return retain(a);
+    if (contains(b, a)) return retain(b);
     vc *v = malloc(sizeof *v + ((size_t)a->count + b->count) * sizeof *v->e);
-    if (!v) return keep(a);
+    if (!v) return retain(a);
     atomic_init(&v->refs, 1);
     uint32_t i = 0, j = 0, n = 0;
     while (i < a->count || j < b->count) {
@@ -73,10 +73,10 @@ static vc *join(vc *a, vc *b)
     return v;
 }
 
-static void add(vc **at, vc *v)
+static void join_into(vc **at, vc *v)
 {
     if (!v || *at == v) return;
-    put(at, join(*at, v));
+    replace_clock(at, join(*at, v));
 }
 
 /* --- what a thread knows ---------------------------------------------------------------------- */
@@ -84,8 +84,8 @@ static void add(vc **at, vc *v)
 static bool in_clock(const vc *v, const sim_record *r, uint32_t lane)
 {
     uint64_t key = r->block << 16;
-    return r->era <= look(v, key | UNIT_BLOCK) || r->era <= look(v, key | UNIT_WARP | r->warp)
-           || r->era <= look(v, key | (uint32_t)(r->warp * SIM_LANES + lane));
+    return r->era <= era_in_clock(v, key | UNIT_BLOCK) || r->era <= era_in_clock(v, key | UNIT_WARP | r->warp)
+           || r->era <= era_in_clock(v, key | (uint32_t)(r->warp * SIM_LANES + lane));
 }
 
 bool sim_order_known(const struct sim_race_block *b, uint32_t warp, uint32_t lane, const sim_record *r,
@@ -106,7 +106,7 @@ bool sim_order_known(const struct sim_race_block *b, uint32_t warp, uint32_t lan
 
 typedef struct list { entry e[2 + SIM_LANES * 2 + 2]; uint32_t n; } list;
 
-static void note(list *s, uint64_t key, uint32_t era) { if (era) s->e[s->n++] = (entry){ key, era }; }
+static void append_entry(list *s, uint64_t key, uint32_t era) { if (era) s->e[s->n++] = (entry){ key, era }; }
 
 static int by_key(const void *a, const void *b)
 {
@@ -115,7 +115,7 @@ static int by_key(const void *a, const void *b)
 }
 
 /* What a thread (whole: any lane of its warp) knows at this view, as a clock; a new reference. */
-static vc *knowledge(const struct sim_race_block *b, uint32_t warp, uint32_t lane, bool whole,
+static vc *clock_of_thread(const struct sim_race_block *b, uint32_t warp, uint32_t lane, bool whole,
                      const sim_view *at)
 {
     const sim_warp_order *o = &b->w[warp];
@@ -125,28 +125,28 @@ static vc *knowledge(const struct sim_race_block *b, uint32_t warp, uint32_t lan
     if (!whole) {
         for (uint32_t l = 0; l < SIM_LANES; l++) {
             uint32_t era = l == lane ? at->era : o->lanes && !at->set ? o->lanes[lane * SIM_LANES + l] : 0;
-            note(&s, block | (warp * SIM_LANES + l), era);
+            append_entry(&s, block | (warp * SIM_LANES + l), era);
         }
     }
     for (uint32_t x = 0; x < b->warps; x++) {
         uint32_t era = b->known && !at->set ? b->known[warp * b->warps + x] : 0;
         if (x == warp) { uint32_t own = whole ? at->era : at->warp_base; if (own > era) era = own; }
-        note(&s, block | UNIT_WARP | x, era);
+        append_entry(&s, block | UNIT_WARP | x, era);
     }
-    note(&s, block | UNIT_BLOCK, at->base);
+    append_entry(&s, block | UNIT_BLOCK, at->base);
     vc *v = malloc(sizeof *v + s.n * sizeof *v->e);
     if (!v) return NULL;
     atomic_init(&v->refs, 1);
     v->count = s.n;
     memcpy(v->e, s.e, s.n * sizeof *v->e);
     qsort(v->e, v->count, sizeof *v->e, by_key);
-    if (at->set) add(&v, at->clock);
+    if (at->set) join_into(&v, at->clock);
     else {
-        add(&v, b->clock);
-        add(&v, o->clock);
+        join_into(&v, b->clock);
+        join_into(&v, o->clock);
         if (o->lane) {
-            if (!whole) add(&v, o->lane->clock[lane]);
-            else for (uint32_t l = 0; l < SIM_LANES; l++) add(&v, o->lane->clock[l]);
+            if (!whole) join_into(&v, o->lane->clock[lane]);
+            else for (uint32_t l = 0; l < SIM_LANES; l++) join_into(&v, o->lane->clock[l]);
         }
     }
     return v;
@@ -154,7 +154,7 @@ static vc *knowledge(const struct sim_race_block *b, uint32_t warp, uint32_t lan
 
 static void tick(struct sim_race_block *b, sim_warp_order *o) { o->era = ++b->era; }
 
-static sim_view now(const sim_warp_order *o)
+static sim_view current_view(const sim_warp_order *o)
 {
     return (sim_view){ .era = o->era, .base = o->base, .warp_base = o->warp_base };
 }
@@ -169,11 +169,11 @@ static void clear_lanes(sim_warp_order *o, bool fences)
 {
     if (!o->lane) return;
     for (uint32_t l = 0; l < SIM_LANES; l++) {
-        put(&o->lane->clock[l], NULL);
+        replace_clock(&o->lane->clock[l], NULL);
         if (!fences) continue;
-        put(&o->lane->pending[l], NULL);
-        put(&o->lane->counted[l], NULL);
-        put(&o->lane->fence[l].clock, NULL);
+        replace_clock(&o->lane->pending[l], NULL);
+        replace_clock(&o->lane->counted[l], NULL);
+        replace_clock(&o->lane->fence[l].clock, NULL);
         o->lane->fence[l].set = false;
     }
 }
@@ -184,17 +184,17 @@ void sim_order_block_begin(struct sim_race_block *b, uint64_t index, uint32_t wa
 {
     b->index = index;
     b->warps = warps;
-    put(&b->clock, NULL);
+    replace_clock(&b->clock, NULL);
     free(b->known);
     free(b->gathered);
     b->known = b->gathered = NULL;
     b->fenced = false;
     if (b->era > UINT32_MAX / 2) b->era = 0;
-    for (uint32_t id = 0; id < 16; id++) put(&b->gathered_clock[id], NULL);
+    for (uint32_t id = 0; id < 16; id++) replace_clock(&b->gathered_clock[id], NULL);
     uint32_t base = b->era++;
     for (uint32_t n = 0; n < warps; n++) {
         sim_warp_order *o = &b->w[n];
-        put(&o->clock, NULL);
+        replace_clock(&o->clock, NULL);
         clear_lanes(o, true);
         free(o->lanes);
         o->lanes = NULL;
@@ -205,11 +205,11 @@ void sim_order_block_begin(struct sim_race_block *b, uint64_t index, uint32_t wa
 
 void sim_order_block_free(struct sim_race_block *b)
 {
-    put(&b->clock, NULL);
-    for (uint32_t id = 0; id < 16; id++) put(&b->gathered_clock[id], NULL);
+    replace_clock(&b->clock, NULL);
+    for (uint32_t id = 0; id < 16; id++) replace_clock(&b->gathered_clock[id], NULL);
     for (uint32_t n = 0; n < b->capacity; n++) {
         sim_warp_order *o = &b->w[n];
-        put(&o->clock, NULL);
+        replace_clock(&o->clock, NULL);
         clear_lanes(o, true);
         free(o->lane);
         free(o->lanes);
@@ -231,12 +231,12 @@ static void full_barrier(struct sim_race_block *b)
     b->era++;
     for (uint32_t n = 0; n < b->warps; n++) {
         sim_warp_order *o = &b->w[n];
-        if (o->clock) { add(&b->clock, o->clock); put(&o->clock, NULL); }
+        if (o->clock) { join_into(&b->clock, o->clock); replace_clock(&o->clock, NULL); }
         if (o->lane) {
             for (uint32_t l = 0; l < SIM_LANES; l++) {
-                add(&b->clock, o->lane->clock[l]);
-                add(&b->clock, o->lane->counted[l]);
-                put(&o->lane->counted[l], NULL);
+                join_into(&b->clock, o->lane->clock[l]);
+                join_into(&b->clock, o->lane->counted[l]);
+                replace_clock(&o->lane->counted[l], NULL);
             }
             clear_lanes(o, false);
         }
@@ -248,14 +248,14 @@ static void full_barrier(struct sim_race_block *b)
     for (uint32_t n = 0; n < b->warps; n++) {
         sim_lane_order *s = lane_order(&b->w[n]);
         for (uint32_t l = 0; s && l < SIM_LANES; l++) {
-            put(&s->fence[l].clock, keep(b->clock));
+            replace_clock(&s->fence[l].clock, retain(b->clock));
             s->fence[l].era = s->fence[l].base = s->fence[l].warp_base = base;
             s->fence[l].set = s->fence[l].wide = true;
         }
     }
 }
 
-static uint32_t waiting(const sim_warp *w, uint32_t id)
+static uint32_t lanes_waiting_at(const sim_warp *w, uint32_t id)
 {
     uint32_t m = 0;
     for (uint32_t k = 0; k < w->path_count; k++)
@@ -263,35 +263,35 @@ static uint32_t waiting(const sim_warp *w, uint32_t id)
     return m;
 }
 
-static bool matrix(struct sim_race_block *b)
+static bool allocate_era_matrix(struct sim_race_block *b)
 {
     if (!b->known) b->known = calloc((size_t)b->warps * b->warps, 4);
     if (!b->gathered) b->gathered = calloc((size_t)b->warps * 16, 4);
     return b->known && b->gathered;
 }
 
-static void raise(uint32_t *at, uint32_t era) { if (era > *at) *at = era; }
+static void raise_era(uint32_t *at, uint32_t era) { if (era > *at) *at = era; }
 
 /* Adds what the warp knows to the barrier's row of eras by warp. */
-static void gather(struct sim_race_block *b, uint32_t warp, uint32_t id)
+static void join_warp_into_barrier(struct sim_race_block *b, uint32_t warp, uint32_t id)
 {
     const sim_warp_order *o = &b->w[warp];
     uint32_t *row = b->gathered + (size_t)id * b->warps;
     for (uint32_t x = 0; x < b->warps; x++) {
-        raise(&row[x], o->base);
-        raise(&row[x], b->known[warp * b->warps + x]);
+        raise_era(&row[x], o->base);
+        raise_era(&row[x], b->known[warp * b->warps + x]);
     }
-    raise(&row[warp], o->era);
-    add(&b->gathered_clock[id], o->clock);
+    raise_era(&row[warp], o->era);
+    join_into(&b->gathered_clock[id], o->clock);
     if (o->lane)
-        for (uint32_t l = 0; l < SIM_LANES; l++) add(&b->gathered_clock[id], o->lane->clock[l]);
+        for (uint32_t l = 0; l < SIM_LANES; l++) join_into(&b->gathered_clock[id], o->lane->clock[l]);
 }
 
 void sim_race_arrive(sim_warp *w, uint32_t id)
 {
     struct sim_race_block *b = w->block->race;
-    if (!w->launch->races || !matrix(b)) return;
-    gather(b, w->index, id);
+    if (!w->launch->races || !allocate_era_matrix(b)) return;
+    join_warp_into_barrier(b, w->index, id);
     tick(b, &b->w[w->index]);
 }
 
@@ -302,22 +302,22 @@ void sim_race_barrier(sim_block *block, uint32_t id)
     /* Warps that have ended do not count. A warp that only arrived (bar.arrive) published what it did before. */
     bool all = true;
     for (uint32_t n = 0; n < b->warps && all; n++)
-        all = !(block->warps[n].live & ~waiting(&block->warps[n], id))
+        all = !(block->warps[n].live & ~lanes_waiting_at(&block->warps[n], id))
               && !(b->gathered && b->gathered[id * b->warps + n]);
     if (all) { full_barrier(b); return; }
-    if (!matrix(b)) return;
-    for (uint32_t n = 0; n < b->warps; n++) if (waiting(&block->warps[n], id)) gather(b, n, id);
+    if (!allocate_era_matrix(b)) return;
+    for (uint32_t n = 0; n < b->warps; n++) if (lanes_waiting_at(&block->warps[n], id)) join_warp_into_barrier(b, n, id);
     uint32_t *row = b->gathered + (size_t)id * b->warps;
     for (uint32_t n = 0; n < b->warps; n++) {
         sim_warp_order *o = &b->w[n];
-        if (!waiting(&block->warps[n], id)) continue;
-        for (uint32_t x = 0; x < b->warps; x++) raise(&b->known[n * b->warps + x], row[x]);
-        raise(&o->warp_base, o->era);
-        add(&o->clock, b->gathered_clock[id]);
+        if (!lanes_waiting_at(&block->warps[n], id)) continue;
+        for (uint32_t x = 0; x < b->warps; x++) raise_era(&b->known[n * b->warps + x], row[x]);
+        raise_era(&o->warp_base, o->era);
+        join_into(&o->clock, b->gathered_clock[id]);
         tick(b, o);
     }
     memset(row, 0, b->warps * sizeof *row);
-    put(&b->gathered_clock[id], NULL);
+    replace_clock(&b->gathered_clock[id], NULL);
 }
 
 /* --- warp syncs ------------------------------------------------------------------------------- */
@@ -329,15 +329,15 @@ void sim_race_warp_sync(sim_warp *w, uint32_t m)
     sim_warp_order *o = &b->w[w->index];
     if (o->lane) {                                            /* all lanes learn what any of them acquired */
         vc *all = NULL;
-        SIM_EACH_LANE(l, m) add(&all, o->lane->clock[l]);
-        if (!(w->live & ~m)) { add(&o->clock, all); clear_lanes(o, false); }
-        else SIM_EACH_LANE(l, m) put(&o->lane->clock[l], keep(all));
-        drop(all);
+        SIM_EACH_LANE(l, m) join_into(&all, o->lane->clock[l]);
+        if (!(w->live & ~m)) { join_into(&o->clock, all); clear_lanes(o, false); }
+        else SIM_EACH_LANE(l, m) replace_clock(&o->lane->clock[l], retain(all));
+        release_clock(all);
     }
     if (!(w->live & ~m)) { o->warp_base = o->era; tick(b, o); return; }
     if (!o->lanes && !(o->lanes = calloc(SIM_LANES * SIM_LANES, 4))) return;
     uint32_t row[SIM_LANES] = { 0 };
-    SIM_EACH_LANE(l, m) for (uint32_t k = 0; k < SIM_LANES; k++) raise(&row[k], o->lanes[l * SIM_LANES + k]);
+    SIM_EACH_LANE(l, m) for (uint32_t k = 0; k < SIM_LANES; k++) raise_era(&row[k], o->lanes[l * SIM_LANES + k]);
     SIM_EACH_LANE(l, m) row[l] = o->era;
     SIM_EACH_LANE(l, m) memcpy(o->lanes + l * SIM_LANES, row, sizeof row);
     tick(b, o);
@@ -351,9 +351,9 @@ void sim_race_shuffle(sim_warp *w, uint32_t m, const uint32_t *from)
     sim_lane_order *o = w->block->race->w[w->index].lane;
     vc *had[SIM_LANES];
     if (!o) return;
-    for (uint32_t l = 0; l < SIM_LANES; l++) had[l] = keep(o->clock[l]);
-    SIM_EACH_LANE(l, m) add(&o->clock[l], had[from[l]]);
-    for (uint32_t l = 0; l < SIM_LANES; l++) drop(had[l]);
+    for (uint32_t l = 0; l < SIM_LANES; l++) had[l] = retain(o->clock[l]);
+    SIM_EACH_LANE(l, m) join_into(&o->clock[l], had[from[l]]);
+    for (uint32_t l = 0; l < SIM_LANES; l++) release_clock(had[l]);
 }
 
 /* --- strong locations ------------------------------------------------------------------------- */
@@ -369,7 +369,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static object *buckets[BUCKETS];
 static atomic_bool any_object;          /* read without the lock */
 
-static object *find(uint64_t key, bool make)
+static object *find_object(uint64_t key, bool make)
 {
     object **head = &buckets[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 52], *o;
     for (o = *head; o; o = o->next) if (o->key == key) return o;
@@ -385,23 +385,23 @@ static void publish(uint64_t key, const struct sim_race_block *b, bool wide, vc 
 {
     if (!v) return;
     pthread_mutex_lock(&lock);
-    object *o = find(key, true);
-    if (o && wide) add(&o->wide, v);
+    object *o = find_object(key, true);
+    if (o && wide) join_into(&o->wide, v);
     if (o && !wide) {
-        if (o->narrow_block != b->index) put(&o->narrow, NULL);
+        if (o->narrow_block != b->index) replace_clock(&o->narrow, NULL);
         o->narrow_block = b->index;
-        add(&o->narrow, v);
+        join_into(&o->narrow, v);
     }
     pthread_mutex_unlock(&lock);
-    drop(v);
+    release_clock(v);
 }
 
-static void take(uint64_t key, const struct sim_race_block *b, bool wide, vc **into)
+static void acquire_from(uint64_t key, const struct sim_race_block *b, bool wide, vc **into)
 {
     pthread_mutex_lock(&lock);
-    const object *o = find(key, false);
-    if (o && wide) add(into, o->wide);
-    if (o && o->narrow_block == b->index) add(into, o->narrow);
+    const object *o = find_object(key, false);
+    if (o && wide) join_into(into, o->wide);
+    if (o && o->narrow_block == b->index) join_into(into, o->narrow);
     pthread_mutex_unlock(&lock);
 }
 
@@ -411,8 +411,8 @@ void sim_order_launch_end(void)
     for (uint32_t k = 0; k < BUCKETS; k++)
         for (object *o; (o = buckets[k]);) {
             buckets[k] = o->next;
-            drop(o->wide);
-            drop(o->narrow);
+            release_clock(o->wide);
+            release_clock(o->narrow);
             free(o);
         }
     any_object = false;
@@ -428,7 +428,7 @@ uint64_t sim_race_key(const sim_warp *w, sim_space space, uint64_t address)
     return space == SP_SHARED ? sim_race_key_in(w->block, address) : address & ~UINT64_C(3);
 }
 
-static uint64_t location(const sim_block *owner, uint64_t address)
+static uint64_t key_of_location(const sim_block *owner, uint64_t address)
 { return owner ? sim_race_key_in(owner, address) : address & ~UINT64_C(3); }
 
 void sim_race_release(sim_warp *w, uint32_t m, uint64_t key)
@@ -436,9 +436,9 @@ void sim_race_release(sim_warp *w, uint32_t m, uint64_t key)
     if (!w->launch->races) return;
     struct sim_race_block *b = w->block->race;
     sim_warp_order *o = &b->w[w->index];
-    sim_view v = now(o);
-    if (!(w->live & ~m)) publish(key, b, true, knowledge(b, w->index, 0, true, &v));
-    else SIM_EACH_LANE(l, m) publish(key, b, true, knowledge(b, w->index, l, false, &v));
+    sim_view v = current_view(o);
+    if (!(w->live & ~m)) publish(key, b, true, clock_of_thread(b, w->index, 0, true, &v));
+    else SIM_EACH_LANE(l, m) publish(key, b, true, clock_of_thread(b, w->index, l, false, &v));
     tick(b, o);
 }
 
@@ -447,9 +447,9 @@ void sim_race_phase(const sim_launch *l, uint64_t key)
 {
     if (!l->races) return;
     pthread_mutex_lock(&lock);
-    const object *from = find(key, false);
-    object *to = from ? find(sim_race_key_done(key), true) : NULL;
-    if (to) put(&to->wide, keep(from->wide));
+    const object *from = find_object(key, false);
+    object *to = from ? find_object(sim_race_key_done(key), true) : NULL;
+    if (to) replace_clock(&to->wide, retain(from->wide));
     pthread_mutex_unlock(&lock);
 }
 
@@ -461,7 +461,7 @@ void sim_race_release_fenced(sim_warp *w, uint32_t m, uint64_t key)
     if (!o->lane) return;
     SIM_EACH_LANE(l, m) {
         const sim_view *f = &o->lane->fence[l];
-        if (f->set && f->wide) publish(key, b, true, knowledge(b, w->index, l, false, f));
+        if (f->set && f->wide) publish(key, b, true, clock_of_thread(b, w->index, l, false, f));
     }
 }
 
@@ -470,8 +470,8 @@ void sim_race_acquire(sim_warp *w, uint32_t m, uint64_t key)
     if (!w->launch->races) return;
     struct sim_race_block *b = w->block->race;
     sim_warp_order *o = &b->w[w->index];
-    if (!(w->live & ~m)) { take(key, b, true, &o->clock); return; }
-    if (lane_order(o)) SIM_EACH_LANE(l, m) take(key, b, true, &o->lane->clock[l]);
+    if (!(w->live & ~m)) { acquire_from(key, b, true, &o->clock); return; }
+    if (lane_order(o)) SIM_EACH_LANE(l, m) acquire_from(key, b, true, &o->lane->clock[l]);
 }
 
 static bool wide_scope(const sim_ins *i) { return (i->x >> X_SCOPE_SHIFT & 3) != SCOPE_CTA; }
@@ -483,9 +483,9 @@ void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     sim_warp_order *o = &b->w[w->index];
     bool wide = wide_scope(i);
     if (i->x & X_RELEASE) {
-        sim_view v = now(o);
+        sim_view v = current_view(o);
         SIM_EACH_LANE(l, m)
-            publish(location(owner, at[l]), b, wide, knowledge(b, w->index, l, false, &v));
+            publish(key_of_location(owner, at[l]), b, wide, clock_of_thread(b, w->index, l, false, &v));
         tick(b, o);
         return;
     }
@@ -493,8 +493,8 @@ void sim_order_before(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     SIM_EACH_LANE(l, m) {
         const sim_view *f = &o->lane->fence[l];
         if (f->set)
-            publish(location(owner, at[l]), b, wide && f->wide,
-                    knowledge(b, w->index, l, false, f));
+            publish(key_of_location(owner, at[l]), b, wide && f->wide,
+                    clock_of_thread(b, w->index, l, false, f));
     }
 }
 
@@ -506,7 +506,7 @@ void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
     bool wide = wide_scope(i);
     if (!any_object || !lane_order(o)) return;
     SIM_EACH_LANE(l, m)
-        take(location(owner, at[l]), b, wide,
+        acquire_from(key_of_location(owner, at[l]), b, wide,
              i->x & X_ACQUIRE       ? &o->lane->clock[l]
              : i->fn == sim_atom ? &o->lane->counted[l]
                                  : &o->lane->pending[l]);
@@ -522,23 +522,23 @@ void sim_fence(sim_warp *w, const sim_ins *i, uint32_t m)
     if (!s) return;
     SIM_EACH_LANE(l, m) {
         if (!(i->x & X_RELEASE)) { 
-            add(&s->clock[l], s->pending[l]);
-            add(&s->clock[l], s->counted[l]);
-            put(&s->pending[l], NULL);
-            put(&s->counted[l], NULL);
+            join_into(&s->clock[l], s->pending[l]);
+            join_into(&s->clock[l], s->counted[l]);
+            replace_clock(&s->pending[l], NULL);
+            replace_clock(&s->counted[l], NULL);
         }
         if (i->x & X_ACQUIRE) continue;
-        sim_view v = now(o);
+        sim_view v = current_view(o);
         v.wide = wide_scope(i);
         vc *clock = NULL;
-        if (b->known || o->lanes) clock = knowledge(b, w->index, l, false, &v);
+        if (b->known || o->lanes) clock = clock_of_thread(b, w->index, l, false, &v);
         else if (b->clock || o->clock || s->clock[l]) {
             clock = join(b->clock, o->clock);
-            add(&clock, s->clock[l]);
+            join_into(&clock, s->clock[l]);
         }
         v.clock = clock;
         v.set = true;
-        drop(s->fence[l].clock);
+        release_clock(s->fence[l].clock);
         s->fence[l] = v;
     }
     if (!(i->x & X_ACQUIRE)) { b->fenced |= wide_scope(i); tick(b, o); }
@@ -546,7 +546,7 @@ void sim_fence(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- proxy fences ------------------------------------------------------------------------------- */
 
-static vc *fenced(const vc *known)
+static vc *fenced_copy(const vc *known)
 {
     vc *v = known ? malloc(sizeof *v + known->count * sizeof *v->e) : NULL;
     if (!v) return NULL;
@@ -569,13 +569,13 @@ void sim_clock_fence_proxy(sim_warp *w, uint32_t m)
     struct sim_race_block *b = w->block->race;
     sim_warp_order *o = &b->w[w->index];
     bool whole = !(w->live & ~m);
-    sim_view v = now(o);
+    sim_view v = current_view(o);
     for (uint32_t l = 0; l < SIM_LANES && lane_order(o); l++) {
         if (whole ? l : !(m >> l & 1)) continue;
-        vc *known = knowledge(b, w->index, l, whole, &v), *behind = fenced(known);
-        add(whole ? &o->clock : &o->lane->clock[l], behind);
-        drop(known);
-        drop(behind);
+        vc *known = clock_of_thread(b, w->index, l, whole, &v), *behind = fenced_copy(known);
+        join_into(whole ? &o->clock : &o->lane->clock[l], behind);
+        release_clock(known);
+        release_clock(behind);
     }
     tick(b, o);
 }
@@ -613,8 +613,8 @@ void sim_clock_note(sim_warp *w, uint32_t lane, const sim_clock_entry *c, uint32
     struct sim_race_block *b = w->block->race;
     sim_lane_order *o = lane_order(&b->w[w->index]);
     vc *v = counts_of(b, c, n);
-    if (o) add(&o->clock[lane], v);
-    drop(v);
+    if (o) join_into(&o->clock[lane], v);
+    release_clock(v);
 }
 
 void sim_clock_publish(sim_warp *w, uint32_t lane, const sim_clock_entry *c, uint32_t n, uint64_t key)
@@ -631,13 +631,13 @@ void sim_clock_see(const sim_warp *w, uint32_t m, vc **seen)
     if (!w->launch->races) return;
     const struct sim_race_block *b = w->block->race;
     const sim_warp_order *o = &b->w[w->index];
-    add(seen, b->clock);
-    add(seen, o->clock);
-    if (o->lane) SIM_EACH_LANE(l, m) add(seen, o->lane->clock[l]);
+    join_into(seen, b->clock);
+    join_into(seen, o->clock);
+    if (o->lane) SIM_EACH_LANE(l, m) join_into(seen, o->lane->clock[l]);
 }
 
 bool sim_clock_seen(const vc *seen, uint64_t block, uint32_t what, uint32_t value)
-{ return seen && look(seen, block << 16 | what) >= value; }
+{ return seen && era_in_clock(seen, block << 16 | what) >= value; }
 
 bool sim_clock_knows(const sim_warp *w, uint64_t block, uint32_t what, uint32_t value)
 {
@@ -649,7 +649,7 @@ bool sim_clock_knows(const sim_warp *w, uint64_t block, uint32_t what, uint32_t 
     return false;
 }
 
-void sim_clock_forget(vc **seen) { put(seen, NULL); }
+void sim_clock_forget(vc **seen) { replace_clock(seen, NULL); }
 
 /* Whether the kernel orders accesses by anything but barriers. */
 bool sim_order_uses_clocks(const sim_kernel *k)

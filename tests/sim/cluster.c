@@ -67,7 +67,7 @@ void sim_cluster_reached(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block
     b->remote_ranks |= 1u << w->block->rank;
 }
 
-static bool anyone_knows(const sim_block *b, const struct sim_remote *s) {
+static bool is_known_to_block(const sim_block *b, const struct sim_remote *s) {
     for (uint32_t n = 0; n < b->warp_count; n++)
         for (uint32_t l = 0; l < SIM_LANES; l++)
             if (sim_order_known(b->race, n, l, &s->record, s->lane)) return true;
@@ -78,7 +78,7 @@ static bool anyone_knows(const sim_block *b, const struct sim_remote *s) {
  * only by chance. */
 static void check_remote(const sim_block *b) {
     for (uint32_t rank = 0; rank < b->cluster->size; rank++) {
-        if (!(b->remote_ranks >> rank & 1) || anyone_knows(b, &b->remote[rank])) continue;
+        if (!(b->remote_ranks >> rank & 1) || is_known_to_block(b, &b->remote[rank])) continue;
         const struct sim_remote *s = &b->remote[rank];
         sim_site at = { s->record.ins, s->record.block, s->record.warp * SIM_LANES + s->lane };
         char text[120];
@@ -120,7 +120,7 @@ bool sim_cluster_waits(sim_block *b) {
     return any;
 }
 
-static void force(sim_path *p, bool *any) {
+static void force_path(sim_path *p, bool *any) {
     p->force = true;
     p->state = P_RUN;
     *any = true;
@@ -137,7 +137,7 @@ static bool force_paths(sim_cluster *c, int state, sim_handler which) {
             for (uint32_t k = 0; k < w->path_count; k++) {
                 sim_path *p = &w->paths[k];
                 if (p->state == state && (!which || w->kernel->code[p->pc].fn == which))
-                    force(p, &any);
+                    force_path(p, &any);
             }
         }
     }
@@ -193,7 +193,7 @@ static bool is_alone(const sim_cluster *c) {
 /* Called when no block can run. True: something can now. False: run other clusters first, or the launch failed. */
 bool sim_cluster_stall(sim_cluster *c) {
     if (c->pending_count) {
-        sim_copy_some(c);
+        sim_copy_complete_random(c);
         return true;
     }
     uint64_t now = 0;
@@ -268,7 +268,7 @@ static uint64_t barrier_key(const sim_cluster *c) {
     return sim_race_key(&c->blocks[0]->warps[0], SP_SHARED, SIM_RANK_MASK & ~7u);
 }
 
-static void complete_if_all(sim_cluster *c, const sim_block *first) {
+static void complete_if_all_arrived(sim_cluster *c, const sim_block *first) {
     bool any = false;
     for (uint32_t n = 0; n < first->warp_count; n++) /* usually this block has not arrived yet */
         if (first->warps[n].live & ~first->warps[n].cluster_now) return;
@@ -293,7 +293,7 @@ static void complete_if_all(sim_cluster *c, const sim_block *first) {
 
 void sim_cluster_exits(sim_warp *w) {
     sim_cluster *c = w->block->cluster;
-    if (c->barrier_used) complete_if_all(c, w->block);
+    if (c->barrier_used) complete_if_all_arrived(c, w->block);
 }
 
 /* i->op: 1 with .relaxed */
@@ -309,7 +309,7 @@ void sim_cluster_arrive(sim_warp *w, const sim_ins *i, uint32_t m) {
     if (w->launch->races)
         (i->op ? sim_race_release_fenced : sim_race_release)(w, m, barrier_key(w->block->cluster));
     w->worker->counts.c.barriers++;
-    complete_if_all(w->block->cluster, w->block);
+    complete_if_all_arrived(w->block->cluster, w->block);
 }
 
 void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m) {

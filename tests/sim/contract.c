@@ -7,7 +7,7 @@
 #include "sim.h"
 #include "lower.h"
 
-static bool rounds(const sim_statement *s)
+static bool has_rounding(const sim_statement *s)
 {
     return sim_mod(&s->mods, M_rn) || sim_mod(&s->mods, M_rz) || sim_mod(&s->mods, M_rm)
            || sim_mod(&s->mods, M_rp);
@@ -15,7 +15,7 @@ static bool rounds(const sim_statement *s)
 
 static bool is_float_op(const sim_statement *s, const char *name)
 {
-    if (strcmp(s->opcode, name) || s->type_count != 1 || s->operand_count != 3 || rounds(s)) return false;
+    if (strcmp(s->opcode, name) || s->type_count != 1 || s->operand_count != 3 || has_rounding(s)) return false;
     switch (s->types[0]) {
     case T_F32:
     case T_F64:
@@ -37,12 +37,12 @@ static void count_registers(const sim_operand *o, uint32_t *counts)
         count_registers(&o->items[k], counts);
 }
 
-static bool names(const sim_operand *o, uint32_t reg)
+static bool has_register(const sim_operand *o, uint32_t reg)
 {
     if (o->kind == O_REG) return o->reg == reg;
     if (!o->items) return false;
     for (uint32_t k = 0; k < (o->kind == O_ADDRESS ? 1u : o->count); k++)
-        if (names(&o->items[k], reg)) return true;
+        if (has_register(&o->items[k], reg)) return true;
     return false;
 }
 
@@ -58,14 +58,14 @@ static const uint32_t *occurrences(sim_lower *lw, const sim_function *f)
 }
 
 /* Whether s may write an operand of the mul, or its guard. Any register in s's first operand counts as written. */
-static bool disturbs(const sim_statement *s, const sim_statement *mul)
+static bool writes_operand_of(const sim_statement *s, const sim_statement *mul)
 {
     if (!s->operand_count) return false;
     for (uint32_t n = 1; n < 3; n++) {
         const sim_operand *o = &mul->operands[n];
-        if (o->kind == O_REG && names(&s->operands[0], o->reg)) return true;
+        if (o->kind == O_REG && has_register(&s->operands[0], o->reg)) return true;
     }
-    return mul->guard >= 0 && names(&s->operands[0], (uint32_t)mul->guard);
+    return mul->guard >= 0 && has_register(&s->operands[0], (uint32_t)mul->guard);
 }
 
 static const sim_statement *product_of(sim_lower *lw, const sim_statement *s, const sim_operand *o)
@@ -80,7 +80,7 @@ static const sim_statement *product_of(sim_lower *lw, const sim_statement *s, co
             || at->guard_negate != s->guard_negate || sim_mod(&at->mods, M_ftz) != sim_mod(&s->mods, M_ftz))
             return NULL;
         for (const sim_statement *k = at; k < s; k++)
-            if (disturbs(k, at)) return NULL;
+            if (writes_operand_of(k, at)) return NULL;
         return at;
     }
     return NULL;

@@ -11,11 +11,11 @@ uint64_t sim_checked_copies;           /* queued copies whose pinned source is c
 /* More than any address space: sums of a few such numbers do not wrap. */
 #define FAR (UINT64_C(1) << 60)
 
-static uint64_t times(uint64_t a, uint64_t b) { return b && a > FAR / b ? FAR : a * b; }
+static uint64_t product_limited(uint64_t a, uint64_t b) { return b && a > FAR / b ? FAR : a * b; }
 
 static uint64_t span(const sim_side *s, size_t width, size_t height, size_t depth)
 {
-    return times(depth - 1, s->slice) + times(height - 1, s->pitch) + times(width, 1);
+    return product_limited(depth - 1, s->slice) + product_limited(height - 1, s->pitch) + product_limited(width, 1);
 }
 
 static bool device_address(uint64_t address) { return address >> 40 == 0x30; }
@@ -78,7 +78,7 @@ static void copy_row(sim_allocation *to, uint8_t *d, const sim_allocation *from,
     }
 }
 
-static int lost(const sim_work *w, uint64_t address)
+static int report_freed_memory(const sim_work *w, uint64_t address)
 {
     char label[160], where[200];
     sim_label(w, label, sizeof label);
@@ -108,8 +108,8 @@ int sim_copy_run(sim_work *w)
     sim_allocation *to, *from = NULL;
     uint64_t to_span = span(&k->to, k->width, k->height, k->depth),
              from_span = span(&k->from, k->width, k->height, k->depth);
-    if (!find(&k->to, to_span, &to, true)) return lost(w, k->to.address);
-    if (!k->staged && !find(&k->from, from_span, &from, true)) return lost(w, k->from.address);
+    if (!find(&k->to, to_span, &to, true)) return report_freed_memory(w, k->to.address);
+    if (!k->staged && !find(&k->from, from_span, &from, true)) return report_freed_memory(w, k->from.address);
     uint8_t *d = to ? to->host + (k->to.address - to->base) : (uint8_t *)(uintptr_t)k->to.address;
     const uint8_t *s = k->staged ? k->staged
                        : from    ? from->host + (k->from.address - from->base)
@@ -133,7 +133,7 @@ int sim_set_run(sim_work *w)
     sim_allocation *a;
     size_t width = k->width * k->bytes;
     uint64_t total = span(&k->to, width, k->height, 1);
-    if (!find(&k->to, total, &a, true) || !a) return lost(w, k->to.address);
+    if (!find(&k->to, total, &a, true) || !a) return report_freed_memory(w, k->to.address);
     bool same = k->bytes == 1 || k->value == (k->value & 0xff) * (k->bytes == 2 ? 0x101u : 0x1010101u);
     sim_order_range(w, a, k->to.address, k->to.address + total, k->to.pitch, width, true);
     for (size_t y = 0; y < k->height; y++) {
@@ -150,7 +150,7 @@ int sim_set_run(sim_work *w)
 typedef enum sides { ANY, TO_DEVICE, FROM_DEVICE, BOTH_DEVICES } sides;
 
 /* Reads pageable memory now, so that the caller may change it after the call. */
-static bool stage(sim_copy *k)
+static bool stage_source(sim_copy *k)
 {
     size_t rows = k->height * k->depth, row = k->width;
     if (!(k->staged = malloc(rows * row))) return false;
@@ -180,7 +180,7 @@ static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream
     /* A copy within the device is never waited for; one with pageable host memory may be. */
     if (synchronous ? !(to_device && from_device) : !to || (!to_device && !from_device))
         return sim_submit_wait(s, w);
-    if (!from && !stage(&w->u.copy)) return sim_submit_wait(s, w);
+    if (!from && !stage_source(&w->u.copy)) return sim_submit_wait(s, w);
     if (from && !from_device && sim_driver_option.host_races && sim_driver_option.lag && !from->managed) {
         w->u.copy.checked = true;
         sim_guards_down();
@@ -192,7 +192,7 @@ static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream
     return sim_submit(s, w);
 }
 
-static int line(sim_context *c, uint64_t to, uint64_t from, size_t n, const void *stream, bool synchronous,
+static int copy_linear(sim_context *c, uint64_t to, uint64_t from, size_t n, const void *stream, bool synchronous,
                 sides which)
 {
     sim_copy k = { .to = { to, n, n }, .from = { from, n, n }, .width = n, .height = 1, .depth = 1 };
@@ -201,25 +201,25 @@ static int line(sim_context *c, uint64_t to, uint64_t from, size_t n, const void
 
 #define HOST(p) ((uint64_t)(uintptr_t)(p))
 SIM_API cuMemcpyHtoD_v2(uint64_t to, const void *from, size_t n)
-{ ENTER(cuMemcpyHtoD_v2); USABLE(); return leave(line(c, to, HOST(from), n, NULL, true, TO_DEVICE)); }
+{ ENTER(cuMemcpyHtoD_v2); USABLE(); return leave(copy_linear(c, to, HOST(from), n, NULL, true, TO_DEVICE)); }
 SIM_API cuMemcpyHtoDAsync_v2(uint64_t to, const void *from, size_t n, void *stream)
-{ ENTER(cuMemcpyHtoDAsync_v2); USABLE(); return leave(line(c, to, HOST(from), n, stream, false, TO_DEVICE)); }
+{ ENTER(cuMemcpyHtoDAsync_v2); USABLE(); return leave(copy_linear(c, to, HOST(from), n, stream, false, TO_DEVICE)); }
 SIM_API cuMemcpyDtoH_v2(void *to, uint64_t from, size_t n)
-{ ENTER(cuMemcpyDtoH_v2); USABLE(); return leave(line(c, HOST(to), from, n, NULL, true, FROM_DEVICE)); }
+{ ENTER(cuMemcpyDtoH_v2); USABLE(); return leave(copy_linear(c, HOST(to), from, n, NULL, true, FROM_DEVICE)); }
 SIM_API cuMemcpyDtoHAsync_v2(void *to, uint64_t from, size_t n, void *stream)
 {
     ENTER(cuMemcpyDtoHAsync_v2);
     USABLE();
-    return leave(line(c, HOST(to), from, n, stream, false, FROM_DEVICE));
+    return leave(copy_linear(c, HOST(to), from, n, stream, false, FROM_DEVICE));
 }
 SIM_API cuMemcpyDtoD_v2(uint64_t to, uint64_t from, size_t n)
-{ ENTER(cuMemcpyDtoD_v2); USABLE(); return leave(line(c, to, from, n, NULL, true, BOTH_DEVICES)); }
+{ ENTER(cuMemcpyDtoD_v2); USABLE(); return leave(copy_linear(c, to, from, n, NULL, true, BOTH_DEVICES)); }
 SIM_API cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t n, void *stream)
-{ ENTER(cuMemcpyDtoDAsync_v2); USABLE(); return leave(line(c, to, from, n, stream, false, BOTH_DEVICES)); }
+{ ENTER(cuMemcpyDtoDAsync_v2); USABLE(); return leave(copy_linear(c, to, from, n, stream, false, BOTH_DEVICES)); }
 SIM_API cuMemcpy(uint64_t to, uint64_t from, size_t n)
-{ ENTER(cuMemcpy); USABLE(); return leave(line(c, to, from, n, NULL, true, ANY)); }
+{ ENTER(cuMemcpy); USABLE(); return leave(copy_linear(c, to, from, n, NULL, true, ANY)); }
 SIM_API cuMemcpyAsync(uint64_t to, uint64_t from, size_t n, void *stream)
-{ ENTER(cuMemcpyAsync); USABLE(); return leave(line(c, to, from, n, stream, false, ANY)); }
+{ ENTER(cuMemcpyAsync); USABLE(); return leave(copy_linear(c, to, from, n, stream, false, ANY)); }
 
 static bool peers(sim_context *c, const void *a, const void *b)
 { return (!a || sim_context_of(a) == c) && (!b || sim_context_of(b) == c); }
@@ -229,7 +229,7 @@ SIM_API cuMemcpyPeer(uint64_t to, void *to_context, uint64_t from, void *from_co
     ENTER(cuMemcpyPeer);
     USABLE();
     if (!peers(c, to_context, from_context)) return leave(CU_INVALID_CONTEXT);
-    return leave(line(c, to, from, n, NULL, true, BOTH_DEVICES));
+    return leave(copy_linear(c, to, from, n, NULL, true, BOTH_DEVICES));
 }
 SIM_API cuMemcpyPeerAsync(uint64_t to, void *to_context, uint64_t from, void *from_context, size_t n,
                           void *stream)
@@ -237,7 +237,7 @@ SIM_API cuMemcpyPeerAsync(uint64_t to, void *to_context, uint64_t from, void *fr
     ENTER(cuMemcpyPeerAsync);
     USABLE();
     if (!peers(c, to_context, from_context)) return leave(CU_INVALID_CONTEXT);
-    return leave(line(c, to, from, n, stream, false, BOTH_DEVICES));
+    return leave(copy_linear(c, to, from, n, stream, false, BOTH_DEVICES));
 }
 
 /* --- two and three dimensions ----------------------------------------------------------------- */
@@ -273,7 +273,7 @@ typedef struct sim_memcpy3d {
 _Static_assert(sizeof(sim_memcpy2d) == 128 && sizeof(sim_memcpy3d) == 200, "as the driver has them");
 
 /* Resolves one side of a copy. Memory types: 1 host, 2 device, 3 array, 4 unified. */
-static int side_of(unsigned type, const void *host, uint64_t device, const void *array, size_t x, size_t y,
+static int resolve_side(unsigned type, const void *host, uint64_t device, const void *array, size_t x, size_t y,
                    size_t z, size_t pitch, size_t height, size_t width, size_t rows, size_t depth, sim_side *out)
 {
     if (type == 3) return sim_array_side(array, x, y, z, width, rows, depth, out);
@@ -285,7 +285,7 @@ static int side_of(unsigned type, const void *host, uint64_t device, const void 
     if (!pitch) pitch = width + x;
     if (!height) height = rows + y;
     if (pitch < width + x || height < rows + y || pitch > INT32_MAX) return CU_INVALID_VALUE;
-    if (times(z, pitch * height) == FAR) return CU_INVALID_VALUE;
+    if (product_limited(z, pitch * height) == FAR) return CU_INVALID_VALUE;
     out->pitch = pitch;
     out->slice = pitch * height;
     out->address = base + z * out->slice + y * pitch + x;
@@ -296,10 +296,10 @@ int sim_copy_of_3d(const void *description, sim_copy *k)
 {
     const sim_memcpy3d *p = description;
     if (!p || p->src_lod || p->dst_lod) return CU_INVALID_VALUE;
-    int code = side_of(p->src_type, p->src_host, p->src_device, p->src_array, p->src_x, p->src_y, p->src_z,
+    int code = resolve_side(p->src_type, p->src_host, p->src_device, p->src_array, p->src_x, p->src_y, p->src_z,
                        p->src_pitch, p->src_height, p->width, p->height, p->depth, &k->from);
     if (!code)
-        code = side_of(p->dst_type, p->dst_host, p->dst_device, p->dst_array, p->dst_x, p->dst_y, p->dst_z,
+        code = resolve_side(p->dst_type, p->dst_host, p->dst_device, p->dst_array, p->dst_x, p->dst_y, p->dst_z,
                        p->dst_pitch, p->dst_height, p->width, p->height, p->depth, &k->to);
     k->width = p->width;
     k->height = p->height;
@@ -324,7 +324,7 @@ void sim_copy_to_3d(const sim_copy *k, void *description)
     memcpy(description, &p, sizeof p);
 }
 
-static sides sides_of(unsigned to, unsigned from)
+static sides device_sides(unsigned to, unsigned from)
 { return (sides)((to == 2 || to == 3 ? TO_DEVICE : 0) | (from == 2 || from == 3 ? FROM_DEVICE : 0)); }
 
 static int copy_2d(sim_context *c, const sim_memcpy2d *p, const void *stream, bool synchronous)
@@ -333,19 +333,19 @@ static int copy_2d(sim_context *c, const sim_memcpy2d *p, const void *stream, bo
     if (!p) return CU_INVALID_VALUE;
     k.width = p->width;
     k.height = p->height;
-    int code = side_of(p->src_type, p->src_host, p->src_device, p->src_array, p->src_x, p->src_y, 0, p->src_pitch,
+    int code = resolve_side(p->src_type, p->src_host, p->src_device, p->src_array, p->src_x, p->src_y, 0, p->src_pitch,
                        0, p->width, p->height, 1, &k.from);
     if (!code)
-        code = side_of(p->dst_type, p->dst_host, p->dst_device, p->dst_array, p->dst_x, p->dst_y, 0, p->dst_pitch,
+        code = resolve_side(p->dst_type, p->dst_host, p->dst_device, p->dst_array, p->dst_x, p->dst_y, 0, p->dst_pitch,
                        0, p->width, p->height, 1, &k.to);
-    return code ? code : submit_copy(c, &k, stream, synchronous, sides_of(p->dst_type, p->src_type));
+    return code ? code : submit_copy(c, &k, stream, synchronous, device_sides(p->dst_type, p->src_type));
 }
 
 static int copy_3d(sim_context *c, const sim_memcpy3d *p, const void *stream, bool synchronous)
 {
     sim_copy k = { 0 };
     int code = sim_copy_of_3d(p, &k);
-    return code ? code : submit_copy(c, &k, stream, synchronous, sides_of(p->dst_type, p->src_type));
+    return code ? code : submit_copy(c, &k, stream, synchronous, device_sides(p->dst_type, p->src_type));
 }
 
 SIM_API cuMemcpy2D_v2(const sim_memcpy2d *p)
@@ -361,7 +361,7 @@ SIM_API cuMemcpy3DAsync_v2(const sim_memcpy3d *p, void *stream)
 
 /* --- arrays of one dimension, by bytes -------------------------------------------------------- */
 
-static int flat_side(const void *handle, size_t offset, size_t n, sim_side *out)
+static int resolve_flat_side(const void *handle, size_t offset, size_t n, sim_side *out)
 {
     const sim_array *a = sim_array_of(handle);
     if (a && (a->dims != 1 || a->layered)) return CU_INVALID_VALUE;
@@ -369,12 +369,12 @@ static int flat_side(const void *handle, size_t offset, size_t n, sim_side *out)
 }
 
 /* Copies to or from a one-dimensional array: on each side either the array is NULL or the address is 0. */
-static int flat(sim_context *c, const void *to_array, uint64_t to, size_t to_offset, const void *from_array,
+static int copy_flat_array(sim_context *c, const void *to_array, uint64_t to, size_t to_offset, const void *from_array,
                 uint64_t from, size_t from_offset, size_t n, const void *stream, bool synchronous, sides which)
 {
     sim_copy k = { .to = { to, n, n }, .from = { from, n, n }, .width = n, .height = 1, .depth = 1 };
-    int code = to_array ? flat_side(to_array, to_offset, n, &k.to) : to ? CU_OK : CU_INVALID_VALUE;
-    if (!code) code = from_array ? flat_side(from_array, from_offset, n, &k.from) : from ? CU_OK : CU_INVALID_VALUE;
+    int code = to_array ? resolve_flat_side(to_array, to_offset, n, &k.to) : to ? CU_OK : CU_INVALID_VALUE;
+    if (!code) code = from_array ? resolve_flat_side(from_array, from_offset, n, &k.from) : from ? CU_OK : CU_INVALID_VALUE;
     return code ? code : submit_copy(c, &k, stream, synchronous, which);
 }
 
@@ -382,43 +382,43 @@ SIM_API cuMemcpyHtoA_v2(const void *to, size_t offset, const void *from, size_t 
 {
     ENTER(cuMemcpyHtoA_v2);
     USABLE();
-    return leave(flat(c, to, 0, offset, NULL, HOST(from), 0, n, NULL, true, TO_DEVICE));
+    return leave(copy_flat_array(c, to, 0, offset, NULL, HOST(from), 0, n, NULL, true, TO_DEVICE));
 }
 SIM_API cuMemcpyAtoH_v2(void *to, const void *from, size_t offset, size_t n)
 {
     ENTER(cuMemcpyAtoH_v2);
     USABLE();
-    return leave(flat(c, NULL, HOST(to), 0, from, 0, offset, n, NULL, true, FROM_DEVICE));
+    return leave(copy_flat_array(c, NULL, HOST(to), 0, from, 0, offset, n, NULL, true, FROM_DEVICE));
 }
 SIM_API cuMemcpyHtoAAsync_v2(const void *to, size_t offset, const void *from, size_t n, void *s)
 {
     ENTER(cuMemcpyHtoAAsync_v2);
     USABLE();
-    return leave(flat(c, to, 0, offset, NULL, HOST(from), 0, n, s, false, TO_DEVICE));
+    return leave(copy_flat_array(c, to, 0, offset, NULL, HOST(from), 0, n, s, false, TO_DEVICE));
 }
 SIM_API cuMemcpyAtoHAsync_v2(void *to, const void *from, size_t offset, size_t n, void *s)
 {
     ENTER(cuMemcpyAtoHAsync_v2);
     USABLE();
-    return leave(flat(c, NULL, HOST(to), 0, from, 0, offset, n, s, false, FROM_DEVICE));
+    return leave(copy_flat_array(c, NULL, HOST(to), 0, from, 0, offset, n, s, false, FROM_DEVICE));
 }
 SIM_API cuMemcpyDtoA_v2(const void *to, size_t offset, uint64_t from, size_t n)
 {
     ENTER(cuMemcpyDtoA_v2);
     USABLE();
-    return leave(flat(c, to, 0, offset, NULL, from, 0, n, NULL, true, BOTH_DEVICES));
+    return leave(copy_flat_array(c, to, 0, offset, NULL, from, 0, n, NULL, true, BOTH_DEVICES));
 }
 SIM_API cuMemcpyAtoD_v2(uint64_t to, const void *from, size_t offset, size_t n)
 {
     ENTER(cuMemcpyAtoD_v2);
     USABLE();
-    return leave(flat(c, NULL, to, 0, from, 0, offset, n, NULL, true, BOTH_DEVICES));
+    return leave(copy_flat_array(c, NULL, to, 0, from, 0, offset, n, NULL, true, BOTH_DEVICES));
 }
 SIM_API cuMemcpyAtoA_v2(const void *to, size_t to_offset, const void *from, size_t from_offset, size_t n)
 {
     ENTER(cuMemcpyAtoA_v2);
     USABLE();
-    return leave(flat(c, to, 0, to_offset, from, 0, from_offset, n, NULL, true, BOTH_DEVICES));
+    return leave(copy_flat_array(c, to, 0, to_offset, from, 0, from_offset, n, NULL, true, BOTH_DEVICES));
 }
 
 /* --- setting ---------------------------------------------------------------------------------- */
@@ -434,7 +434,7 @@ int sim_set_check(const sim_set *k)
     return CU_OK;
 }
 
-static int set(sim_context *c, uint64_t to, size_t pitch, uint32_t value, uint32_t bytes, size_t width,
+static int submit_set(sim_context *c, uint64_t to, size_t pitch, uint32_t value, uint32_t bytes, size_t width,
                size_t height, const void *stream, bool synchronous)
 {
     sim_stream *s = sim_stream_of(c, stream);
@@ -455,23 +455,23 @@ static int set(sim_context *c, uint64_t to, size_t pitch, uint32_t value, uint32
     SIM_API cuMemsetD##bits##_v2(uint64_t to, type v, size_t n) {                                            \
         ENTER(cuMemsetD##bits##_v2);                                                                         \
         USABLE();                                                                                            \
-        return leave(set(c, to, 0, v, bits / 8, n, 1, NULL, true));                                          \
+        return leave(submit_set(c, to, 0, v, bits / 8, n, 1, NULL, true));                                          \
     }                                                                                                        \
     SIM_API cuMemsetD##bits##Async(uint64_t to, type v, size_t n, void *s) {                                 \
         ENTER(cuMemsetD##bits##Async);                                                                       \
         USABLE();                                                                                            \
-        return leave(set(c, to, 0, v, bits / 8, n, 1, s, false));                                            \
+        return leave(submit_set(c, to, 0, v, bits / 8, n, 1, s, false));                                            \
     }                                                                                                        \
     SIM_API cuMemsetD2D##bits##_v2(uint64_t to, size_t pitch, type v, size_t width, size_t height) {         \
         ENTER(cuMemsetD2D##bits##_v2);                                                                       \
         USABLE();                                                                                            \
-        return leave(set(c, to, pitch, v, bits / 8, width, height, NULL, true));                             \
+        return leave(submit_set(c, to, pitch, v, bits / 8, width, height, NULL, true));                             \
     }                                                                                                        \
     SIM_API cuMemsetD2D##bits##Async(uint64_t to, size_t pitch, type v, size_t width, size_t height,         \
                                      void *s) {                                                              \
         ENTER(cuMemsetD2D##bits##Async);                                                                     \
         USABLE();                                                                                            \
-        return leave(set(c, to, pitch, v, bits / 8, width, height, s, false));                               \
+        return leave(submit_set(c, to, pitch, v, bits / 8, width, height, s, false));                               \
     }
 SETS(8, unsigned char)
 SETS(16, unsigned short)

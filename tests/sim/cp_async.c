@@ -27,7 +27,7 @@ struct sim_async {
     uint32_t *group; uint32_t threads; /* by thread: groups committed */
 };
 
-static bool prepare(sim_block *b)
+static bool allocate_groups(sim_block *b)
 {
     struct sim_async *s = b->async;
     uint32_t threads = b->warp_count * SIM_LANES;
@@ -81,7 +81,7 @@ bool sim_async_pending(const sim_block *b) { return b->async && b->async->count;
 
 /* --- issue ------------------------------------------------------------------------------------ */
 
-static void arrive(sim_block *b, const copy *c)
+static void write_bytes(sim_block *b, const copy *c)
 {
     memset(b->shared + c->to, 0, c->bytes);
     if (c->read) memcpy(b->shared + c->to, c->from, c->read);
@@ -102,7 +102,7 @@ void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, 
         at[lane] = address;
         sim_race_access(w, i, 1u << lane, at, NULL, a, read, REC_ASYNC, false);
     }
-    if (!prepare(b)) {
+    if (!allocate_groups(b)) {
         int none = 0;
         w->fault = true;
         atomic_compare_exchange_strong(&w->launch->error, &none, 2);
@@ -120,7 +120,7 @@ void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, 
     }
     sim_shadow_set(s->marked, to, c->bytes);
     if (w->launch->seed && sim_chance(w->launch, sim_block_index(b), c->thread, s->issued++) % 3 == 0)
-        arrive(b, c);
+        write_bytes(b, c);
 }
 
 /* --- arrival ---------------------------------------------------------------------------------- */
@@ -136,7 +136,7 @@ static void overwritten(sim_warp *w, const copy *c)
     sim_report_pair(w->launch, "race", &site, &site, detail);
 }
 
-static void finish(sim_warp *w, copy *c)
+static void finish_copy(sim_warp *w, copy *c)
 {
     sim_block *b = w->block;
     uint64_t at[SIM_LANES];
@@ -150,7 +150,7 @@ static void finish(sim_warp *w, copy *c)
         at[lane] = b->shared_lo + c->to;
         sim_race_access(w, c->ins, 1u << lane, at, w->block, NULL, c->bytes, REC_WRITE | REC_ASYNC, false);
     }
-    arrive(b, c);
+    write_bytes(b, c);
     sim_changed(w->launch);
     sim_shadow_set(b->shared_shadow, c->to, c->bytes);
     if (c->unwritten) sim_unwritten_arrived(b, c->to, c->read);
@@ -160,7 +160,7 @@ static void finish(sim_warp *w, copy *c)
 }
 
 /* The copies of these lanes arrive, except those in each thread's last `newest` groups. */
-static void complete(sim_warp *w, uint32_t m, uint32_t newest, bool open_too)
+static void complete_groups(sim_warp *w, uint32_t m, uint32_t newest, bool open_too)
 {
     struct sim_async *s = w->block->async;
     uint32_t kept = 0;
@@ -170,22 +170,22 @@ static void complete(sim_warp *w, uint32_t m, uint32_t newest, bool open_too)
         uint32_t group = s->group[c->thread];
         bool now = c->thread / SIM_LANES == w->index && m >> c->thread % SIM_LANES & 1
                    && (open_too || (c->group < group && group - c->group > newest));
-        if (now) finish(w, c);
+        if (now) finish_copy(w, c);
         else { if (kept != k) s->list[kept] = *c; kept++; }
     }
     s->count = kept;
 }
 
 /* All copies that these lanes have issued arrive (cp.async.mbarrier.arrive). */
-void sim_async_finish(sim_warp *w, uint32_t m) { complete(w, m, 0, true); }
+void sim_async_finish(sim_warp *w, uint32_t m) { complete_groups(w, m, 0, true); }
 
 void sim_async_group(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     struct sim_async *s = w->block->async;
     if (!s || !s->threads) return;
-    if (s->threads < w->block->warp_count * SIM_LANES && !prepare(w->block)) return; /* a larger block than before */
+    if (s->threads < w->block->warp_count * SIM_LANES && !allocate_groups(w->block)) return; /* a larger block than before */
     if (i->op == 0) SIM_EACH_LANE(l, m) s->group[w->index * SIM_LANES + l]++;
-    else complete(w, m, i->op == 1 ? (uint32_t)i->imm : 0, i->op == 2);
+    else complete_groups(w, m, i->op == 1 ? (uint32_t)i->imm : 0, i->op == 2);
 }
 
 void sim_async_exit(sim_warp *w, uint32_t m)
@@ -197,7 +197,7 @@ void sim_async_exit(sim_warp *w, uint32_t m)
             sim_report_at(w, c->ins, "async-unwaited", c->thread % SIM_LANES,
                           "the thread exits without having waited for this copy");
     }
-    complete(w, m, 0, true);
+    complete_groups(w, m, 0, true);
 }
 
 /* --- accesses to copies in flight ------------------------------------------------------------- */

@@ -72,7 +72,7 @@ static bool leaves_out(const sim_grid *g, uint64_t number) {
     return number * UINT64_C(0x9e3779b97f4a7c15) >> 40 & g->skip;
 }
 
-static void thin_out(sim_grid *g) {
+static void sample_fewer_pages(sim_grid *g) {
     g->skip = g->skip * 2 + 1;
     for (uint32_t n = 0; n < BUCKETS; n++)
         for (page **at = &g->buckets[n], *p; (p = *at);) {
@@ -89,7 +89,7 @@ static void thin_out(sim_grid *g) {
 static void drop(sim_grid *g);
 
 /* Drops the kernels in flight beside g, which no later kernel can ask for. */
-static void drop_others(sim_grid *g) {
+static void drop_concurrent(sim_grid *g) {
     for (uint32_t n = 0; n < g->early_count; n++) drop(g->early[n]);
     for (uint32_t n = 0; n < g->late_count; n++) drop(g->late[n]);
     g->early_count = g->late_count = 0;
@@ -97,7 +97,7 @@ static void drop_others(sim_grid *g) {
 
 static void drop(sim_grid *g) {
     if (!g || --g->references) return;
-    drop_others(g);
+    drop_concurrent(g);
     for (uint32_t n = 0; g->text && n < g->code_count; n++) free(g->text[n]);
     free(g->text);
     forget_pages(g);
@@ -115,7 +115,7 @@ static page *page_of(sim_grid *g, uint64_t number, bool make) {
     page **head = &g->buckets[number % BUCKETS], *p = *head;
     while (p && p->number != number) p = p->next;
     if (p || !make) return p;
-    while (g->page_count == MOST_PAGES && !leaves_out(g, number)) thin_out(g);
+    while (g->page_count == MOST_PAGES && !leaves_out(g, number)) sample_fewer_pages(g);
     if (leaves_out(g, number) || !(p = calloc(1, sizeof *p))) return NULL;
     p->number = number;
     p->next = *head;
@@ -158,7 +158,7 @@ static bool conflict(int a, int b) {
 
 enum { SEE, TELL, TELL_BEHIND, TELL_NC };
 
-static void tell(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
+static void report_access(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
                  int access, const word *x, int other, int how) {
     char where[200];
     uint64_t b = x->block[other];
@@ -188,7 +188,7 @@ static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, u
                  past = end - at < 4 ? (uint32_t)(end - at) : 4;
         for (int other = SIM_UPDATE; other >= SIM_READ; other--) {
             if (!(x->bytes[other] & ((1u << past) - (1u << first))) || !conflict(access, other)) continue;
-            if (how != SEE) tell(g, w, i, lane, at + first, access, x, other, how);
+            if (how != SEE) report_access(g, w, i, lane, at + first, access, x, other, how);
             return true;
         }
     }
@@ -196,7 +196,7 @@ static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, u
 }
 
 /* Lanes of m that are behind a griddepcontrol.wait: their own, or one in their cluster that they know of. */
-static uint32_t behind_wait(const sim_warp *w, uint32_t m) {
+static uint32_t lanes_past_wait(const sim_warp *w, uint32_t m) {
     const sim_cluster *c = w->block->cluster;
     uint32_t done = m & w->grid_waited;
     if (done == m || !w->launch->races) return done;
@@ -222,7 +222,7 @@ void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
         for (uint32_t n = 0; n < g->early_count && !early; n++)
             early = compare(g->early[n], w, i, l, at[l], bytes, access, SEE);
         if (!early) continue;
-        bool late = behind_wait(w, 1u << l) != 0;
+        bool late = lanes_past_wait(w, 1u << l) != 0;
         for (uint32_t n = 0; n < (late ? g->late_count : g->early_count); n++)
             (void)compare(late ? g->late[n] : g->early[n], w, i, l, at[l], bytes, access,
                           late ? TELL_BEHIND : TELL);
@@ -242,7 +242,7 @@ void sim_griddep_launch(sim_warp *w, const sim_ins *i, uint32_t m) {
     (void)i;
     if (!g) return;
     atomic_store(&g->triggered, true);
-    if (m & ~behind_wait(w, m)) w->grid_unsafe = true;
+    if (m & ~lanes_past_wait(w, m)) w->grid_unsafe = true;
 }
 
 void sim_griddep_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
@@ -339,8 +339,8 @@ static void keep_text(sim_grid *g, const sim_kernel *k) {
 
 /* No new kernel can directly follow this one. Others may still refer to it, but it drops its own references:
  * otherwise a chain of launches would keep all of them. */
-static void retire(uint32_t at) {
-    if (recent[at]) drop_others(recent[at]);
+static void retire_grid(uint32_t at) {
+    if (recent[at]) drop_concurrent(recent[at]);
     drop(recent[at]);
     recent[at] = NULL;
 }
@@ -354,17 +354,17 @@ void sim_grid_end(const sim_work *w, sim_launch *l) {
         forget_pages(g);
     else
         keep_text(g, l->kernel);
-    retire(recent_at);
+    retire_grid(recent_at);
     recent[recent_at] = g;
     recent_at = (recent_at + 1) % RECENT;
     uint32_t pages = 0;
     for (uint32_t n = 1; n <= RECENT; n++) { /* the newest first */
         uint32_t at = (recent_at + RECENT - n) % RECENT;
         if (recent[at]) pages += recent[at]->page_count;
-        if (n > 1 && pages > 2 * MOST_PAGES) retire(at);
+        if (n > 1 && pages > 2 * MOST_PAGES) retire_grid(at);
     }
 }
 
 void sim_grids_shutdown(void) {
-    for (uint32_t n = 0; n < RECENT; n++) retire(n);
+    for (uint32_t n = 0; n < RECENT; n++) retire_grid(n);
 }

@@ -348,7 +348,7 @@ void sim_module_free(sim_module *m)
     free(m);
 }
 
-static int runs_here(const sim_module *m)
+static int check_target(const sim_module *m)
 {
     const sim_device *d = sim_the_device();
     if (m->target > d->sm) return CU_NO_BINARY;
@@ -395,7 +395,7 @@ static int load_text(sim_context *context, const char *text, size_t length, char
     if (m->out_of_memory) code = CU_OUT_OF_MEMORY;
     else if (m->version > 90 && m->version) code = CU_UNSUPPORTED_PTX_VERSION;
     else if (!m->error_count) {
-        code = runs_here(m);
+        code = check_target(m);
         if (code)
             log_text(m, "ptxas fatal   : SM version specified by .target is not one that this device runs\n");
     } else log_text(m, "ptxas fatal   : Ptx assembly aborted due to errors\n");
@@ -537,7 +537,7 @@ int sim_load_image(sim_context *c, const void *image, sim_jit *j, sim_module **o
     return CU_OK;
 }
 
-static int load(sim_context *c, sim_handle **out, const void *image, unsigned count, const int *options,
+static int load_image(sim_context *c, sim_handle **out, const void *image, unsigned count, const int *options,
                 void *const *values)
 {
     sim_jit j;
@@ -550,16 +550,16 @@ static int load(sim_context *c, sim_handle **out, const void *image, unsigned co
 }
 
 SIM_API cuModuleLoadData(sim_handle **out, const void *image)
-{ ENTER(cuModuleLoadData); USABLE(); return leave(load(c, out, image, 0, NULL, NULL)); }
+{ ENTER(cuModuleLoadData); USABLE(); return leave(load_image(c, out, image, 0, NULL, NULL)); }
 
 SIM_API cuModuleLoadDataEx(sim_handle **out, const void *image, unsigned count, int *options, void **values)
-{ ENTER(cuModuleLoadDataEx); USABLE(); return leave(load(c, out, image, count, options, values)); }
+{ ENTER(cuModuleLoadDataEx); USABLE(); return leave(load_image(c, out, image, count, options, values)); }
 
 SIM_API cuModuleLoadFatBinary(sim_handle **out, const void *image)
 {
     ENTER(cuModuleLoadFatBinary);
     USABLE();
-    return leave(load(c, out, image, 0, NULL, NULL));
+    return leave(load_image(c, out, image, 0, NULL, NULL));
 }
 
 char *sim_read_file(const char *path, size_t *length)
@@ -587,7 +587,7 @@ SIM_API cuModuleLoad(sim_handle **out, const char *path)
     if (!out || !path) return leave(CU_INVALID_VALUE);
     char *text = sim_read_file(path, &length);
     if (!text) return leave(301);
-    int code = load(c, out, text, 0, NULL, NULL);
+    int code = load_image(c, out, text, 0, NULL, NULL);
     free(text);
     return leave(code);
 }
@@ -684,7 +684,7 @@ sim_kernel *sim_kernel_of(sim_context *c, const void *handle)
 
 /* --- launches --------------------------------------------------------------------------------- */
 
-static bool gather(const sim_kernel *k, void *const *params, void *const *extra, uint8_t *buffer)
+static bool copy_arguments(const sim_kernel *k, void *const *params, void *const *extra, uint8_t *buffer)
 {
     uint32_t bytes = k->function->param_bytes;
     if (params && extra) return false;
@@ -784,7 +784,7 @@ int sim_launch_new(sim_context *c, const sim_launch_request *r, sim_work **out)
     if (!w) return CU_OUT_OF_MEMORY;
     sim_launch *l = &w->u.launch;
     l->params = (uint8_t *)(w + 1);
-    if (!gather(k, r->params, r->extra, l->params)) { sim_work_free(w); return CU_INVALID_VALUE; }
+    if (!copy_arguments(k, r->params, r->extra, l->params)) { sim_work_free(w); return CU_INVALID_VALUE; }
     w->function = (sim_handle *)(uintptr_t)r->function;
     w->programmatic = r->programmatic;
     l->kernel = k;
@@ -823,7 +823,7 @@ int sim_launch_work(sim_work *w)
     if (!sim_launch_prepare(l, l->cooperative)) return CU_OUT_OF_MEMORY;
     l->grid_id = l->launch_serial = ++serial;
     fill_launch_constants(l);
-    if (sim_order_wants(w)) l->touches = sim_touches_new();
+    if (sim_order_is_checked(w)) l->touches = sim_touches_new();
     sim_grid_begin(w, l);
     int code = sim_launch_run(l);
     sim_grid_end(w, l);

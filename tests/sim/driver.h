@@ -315,7 +315,7 @@ void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t
 extern uint64_t sim_order_writes, sim_host_calls, sim_checked_copies;
 extern uint64_t sim_cleared;
 extern bool sim_running_early;         /* work runs although the host does not wait for it */
-bool sim_order_wants(const sim_work *w);
+bool sim_order_is_checked(const sim_work *w);
 void sim_order_kernel(const sim_work *w, sim_launch *l);
 bool sim_clock_covers(const sim_order *k, uint32_t id, uint64_t seq);
 bool sim_streams_idle(const sim_context *c);                  /* no work is queued */

@@ -40,7 +40,7 @@ static void add_path(sim_warp *w, uint32_t pc, uint32_t mask, int state)
 static void remove_path(sim_warp *w, uint32_t k) { w->paths[k] = w->paths[--w->path_count]; }
 
 /* Lanes that the parked path's instruction still needs. */
-static uint32_t missing(sim_warp *w, const sim_path *p)
+static uint32_t awaited_lanes(sim_warp *w, const sim_path *p)
 {
     const sim_ins *i = &w->kernel->code[p->pc];
     if (i->flow != F_SYNC) return w->live & ~p->mask;
@@ -63,10 +63,10 @@ static bool take_path(sim_warp *w, bool fair)
         for (uint32_t k = 0; k < w->path_count; k++) {
             sim_path *p = &w->paths[k];
             if (round && p->state == P_SYNC
-                && !missing(w, p)) { /* the missing lanes have exited */
+                && !awaited_lanes(w, p)) { /* the missing lanes have exited */
                 const sim_ins *i = &w->kernel->code[p->pc];
                 p->state = P_RUN;
-                uint32_t around = i->flow != F_SYNC && sim_option.barriers ? sim_went_around(w, i) : 0;
+                uint32_t around = i->flow != F_SYNC && sim_option.barriers ? sim_lanes_that_bypassed(w, i) : 0;
                 if (around)
                     sim_report_at(w, i, "barrier-divergence", sim_lowest(p->mask),
                                   "lanes 0x%08x wait at this barrier; "
@@ -97,7 +97,7 @@ static bool take_path(sim_warp *w, bool fair)
 }
 
 /* Merges the paths at this pc into the running one; returns the next higher pc of a path, at which to merge again. */
-static uint32_t meet(sim_warp *w, uint32_t pc, uint32_t *active)
+static uint32_t merge_paths_at(sim_warp *w, uint32_t pc, uint32_t *active)
 {
     uint32_t stop = UINT32_MAX;
     for (uint32_t k = 0; k < w->path_count;) {
@@ -110,7 +110,7 @@ static uint32_t meet(sim_warp *w, uint32_t pc, uint32_t *active)
     return stop;
 }
 
-static bool lower_waits(const sim_warp *w, uint32_t pc)
+static bool has_lower_runnable_path(const sim_warp *w, uint32_t pc)
 {
     for (uint32_t k = 0; k < w->path_count; k++)
         if (w->paths[k].state == P_RUN && w->paths[k].pc < pc) return true;
@@ -179,7 +179,7 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t mask)
 }
 
 /* Whether the barrier's number, which may be in a register, is below 16; so the `& 15` of arrive() changes none. */
-static bool good_number(sim_warp *w, const sim_ins *i, uint32_t mask)
+static bool is_barrier_number_valid(sim_warp *w, const sim_ins *i, uint32_t mask)
 {
     const uint32_t *id = sim_slot(w, i->a);
     SIM_EACH_LANE(l, mask) {
@@ -301,7 +301,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
         uint32_t pc = w->pc, active = w->active, stop, backward = 0;
         bool own_turn = fair;
         fair = false;
-        stop = meet(w, pc, &active);
+        stop = merge_paths_at(w, pc, &active);
         for (;;) {
             const sim_ins *i = &code[pc];
             uint32_t m = active;
@@ -313,7 +313,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
             done++;
             if (lines) sim_profile_line(w->worker, pc, i->last, m);
             if (SIM_UNLIKELY(i->watch | unwritten)) {
-                if (i->behind) sim_come_behind(w, i, active);
+                if (i->behind) sim_pass_barriers(w, i, active);
                 if (i->watch & ~SIM_WATCH_BEHIND) sim_watch(w, i, active, m);
                 if (w->unwritten) sim_unwritten_step(w, i, active, m);
                 unwritten = w->unwritten;
@@ -354,9 +354,9 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 active = m;
                 pc = target;
                 if (!w->path_count) { stop = UINT32_MAX; if (done >= budget) goto pause; continue; }
-                stop = meet(w, pc, &active);
+                stop = merge_paths_at(w, pc, &active);
                 if (backward > BACKWARD_LIMIT && w->path_count) { fair = true; goto pause; }
-                if (!own_turn && lower_waits(w, pc)) goto pause;
+                if (!own_turn && has_lower_runnable_path(w, pc)) goto pause;
                 if (done >= budget) goto pause;
                 continue;
             }
@@ -369,7 +369,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 }
                 pc++;
                 if (!active) goto next;
-                stop = meet(w, pc, &active);
+                stop = merge_paths_at(w, pc, &active);
                 break;
             case F_TRAP:
                 if (m) {
@@ -393,8 +393,8 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 active = group;
                 pc = target;
                 if (!w->path_count) { stop = UINT32_MAX; if (done >= budget) goto pause; continue; }
-                stop = meet(w, pc, &active);
-                if (done >= budget || (!own_turn && lower_waits(w, pc))) goto pause;
+                stop = merge_paths_at(w, pc, &active);
+                if (done >= budget || (!own_turn && has_lower_runnable_path(w, pc))) goto pause;
                 continue;
             }
             case F_SYNC: {
@@ -407,7 +407,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                     add_path(w, pc + 1, active & ~gone, P_RUN);
                     goto next;
                 }
-                if (w->path_count) stop = meet(w, pc, &active);
+                if (w->path_count) stop = merge_paths_at(w, pc, &active);
                 pc++;
                 break;
             }
@@ -423,7 +423,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                     sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
                                   "only lanes 0x%08x of the warp's 0x%08x reach this barrier", m, w->live);
                 if (SIM_UNLIKELY(w->left) && i->x & X_ALIGNED && sim_option.barriers) {
-                    uint32_t around = sim_went_around(w, i);
+                    uint32_t around = sim_lanes_that_bypassed(w, i);
                     if (around)
                         sim_report_at(w, i, "barrier-divergence", sim_lowest(m),
                                       "lanes 0x%08x wait at this barrier; "
@@ -436,7 +436,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                     i->fn(w, i, m);
                     w->force = false;
                     if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
-                    if (!w->gone) { pc++; if (w->path_count) stop = meet(w, pc, &active); break; }
+                    if (!w->gone) { pc++; if (w->path_count) stop = merge_paths_at(w, pc, &active); break; }
                     w->waits = true;
                     w->events = w->block->cluster->events;
                     add_path(w, pc, w->gone, P_WAIT);
@@ -445,8 +445,8 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 }
                 w->force = false;
                 w->pc = pc;
-                if (!good_number(w, i, m)) { w->issued += done; return done; }
-                if (i->flow == F_ARRIVE) { arrive(w, i, m); pc++; stop = meet(w, pc, &active); break; }
+                if (!is_barrier_number_valid(w, i, m)) { w->issued += done; return done; }
+                if (i->flow == F_ARRIVE) { arrive(w, i, m); pc++; stop = merge_paths_at(w, pc, &active); break; }
                 add_path(w, pc + 1, active & ~m, P_RUN);
                 arrive(w, i, m);
                 goto next;
@@ -460,7 +460,7 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 w->issued += done;
                 return done;
             }
-            if (pc >= stop) { stop = meet(w, pc, &active); if (!own_turn && lower_waits(w, pc)) goto pause; }
+            if (pc >= stop) { stop = merge_paths_at(w, pc, &active); if (!own_turn && has_lower_runnable_path(w, pc)) goto pause; }
             if (SIM_UNLIKELY(done >= budget)) goto pause;
         }
 pause:
@@ -481,7 +481,7 @@ static uint32_t warp_run(sim_warp *w, uint32_t budget)
 
 /* --- one block -------------------------------------------------------------------------------- */
 
-static void *room(void *old, size_t *capacity, size_t bytes)
+static void *grow_buffer(void *old, size_t *capacity, size_t bytes)
 {
     if (bytes <= *capacity) return old;
     free(old);
@@ -491,7 +491,7 @@ static void *room(void *old, size_t *capacity, size_t bytes)
     return p;
 }
 
-static void fill(sim_warp *w, uint32_t slot, uint32_t v)
+static void fill_slot(sim_warp *w, uint32_t slot, uint32_t v)
 {
     uint32_t *at = w->bank[0] + (size_t)slot * SIM_LANES;
     for (uint32_t l = 0; l < SIM_LANES; l++) at[l] = v;
@@ -504,18 +504,18 @@ static void fill_specials(sim_block *b, sim_warp *w, bool all)
     for (uint32_t s = 0; s < k->special_count; s++) {
         uint32_t slot = k->specials[s].slot, *at = w->bank[0] + (size_t)slot * SIM_LANES;
         switch (k->specials[s].special) {
-        case SR_CTAID_X: fill(w, slot, b->ctaid[0]); continue;
-        case SR_CTAID_Y: fill(w, slot, b->ctaid[1]); continue;
-        case SR_CTAID_Z: fill(w, slot, b->ctaid[2]); continue;
-        case SR_CLUSTERID_X: fill(w, slot, b->ctaid[0] / w->launch->cluster[0]); continue;
-        case SR_CLUSTERID_Y: fill(w, slot, b->ctaid[1] / w->launch->cluster[1]); continue;
-        case SR_CLUSTERID_Z: fill(w, slot, b->ctaid[2] / w->launch->cluster[2]); continue;
-        case SR_CLUSTER_CTAID_X: fill(w, slot, b->ctaid[0] % w->launch->cluster[0]); continue;
-        case SR_CLUSTER_CTAID_Y: fill(w, slot, b->ctaid[1] % w->launch->cluster[1]); continue;
-        case SR_CLUSTER_CTAID_Z: fill(w, slot, b->ctaid[2] % w->launch->cluster[2]); continue;
-        case SR_CLUSTER_CTARANK: fill(w, slot, b->rank); continue;
+        case SR_CTAID_X: fill_slot(w, slot, b->ctaid[0]); continue;
+        case SR_CTAID_Y: fill_slot(w, slot, b->ctaid[1]); continue;
+        case SR_CTAID_Z: fill_slot(w, slot, b->ctaid[2]); continue;
+        case SR_CLUSTERID_X: fill_slot(w, slot, b->ctaid[0] / w->launch->cluster[0]); continue;
+        case SR_CLUSTERID_Y: fill_slot(w, slot, b->ctaid[1] / w->launch->cluster[1]); continue;
+        case SR_CLUSTERID_Z: fill_slot(w, slot, b->ctaid[2] / w->launch->cluster[2]); continue;
+        case SR_CLUSTER_CTAID_X: fill_slot(w, slot, b->ctaid[0] % w->launch->cluster[0]); continue;
+        case SR_CLUSTER_CTAID_Y: fill_slot(w, slot, b->ctaid[1] % w->launch->cluster[1]); continue;
+        case SR_CLUSTER_CTAID_Z: fill_slot(w, slot, b->ctaid[2] % w->launch->cluster[2]); continue;
+        case SR_CLUSTER_CTARANK: fill_slot(w, slot, b->rank); continue;
         case SR_SMID:
-            fill(w, slot,
+            fill_slot(w, slot,
                  (uint32_t)((b->ctaid[0] + (uint64_t)b->ctaid[1] * w->launch->grid[0])
                             % sim_the_device()->sm_count));
             continue;
@@ -558,15 +558,15 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         b->configured = 0;
     }
     uint32_t *old = b->registers;
-    b->registers = room(b->registers, &b->register_capacity, bank * warps);
+    b->registers = grow_buffer(b->registers, &b->register_capacity, bank * warps);
     if (old != b->registers) b->configured = 0;
-    b->predicates = room(b->predicates, &b->predicate_capacity, (size_t)k->preds * 4 * warps);
-    b->watch = room(b->watch, &b->watch_capacity, (size_t)(k->watch_count + 1) * 4 * warps);
+    b->predicates = grow_buffer(b->predicates, &b->predicate_capacity, (size_t)k->preds * 4 * warps);
+    b->watch = grow_buffer(b->watch, &b->watch_capacity, (size_t)(k->watch_count + 1) * 4 * warps);
     if (!b->watch) return false;
     memset(b->watch, 0, (size_t)(k->watch_count + 1) * 4 * warps);
     if (k->behind_count) {
         size_t sites = (size_t)k->barrier_site_count * 4 * warps;
-        b->behind = room(b->behind, &b->behind_capacity, sites);
+        b->behind = grow_buffer(b->behind, &b->behind_capacity, sites);
         if (!b->behind) return false;
         memset(b->behind, 0, sites);
     }
@@ -579,7 +579,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     }
     if (local) {
         shadow_capacity = b->local_capacity;
-        b->local = room(b->local, &b->local_capacity, local);
+        b->local = grow_buffer(b->local, &b->local_capacity, local);
         if (shadow_capacity != b->local_capacity) {
             free(b->local_shadow);
             b->local_shadow = aligned_alloc(64, (local / 8 + 127) / 64 * 64);
@@ -650,7 +650,7 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
 
 /* Nothing can run: resumes a path that waits for absent lanes, which are then reported; if there is none, reports
  * a deadlock. */
-static void stuck(sim_block *b)
+static void resolve_deadlock(sim_block *b)
 {
     sim_warp *at = NULL;
     for (uint32_t n = 0; n < b->warp_count; n++) {
@@ -680,7 +680,7 @@ static void stuck(sim_block *b)
 }
 
 /* Ends a launch that has exceeded a limit; `why` names it. */
-static void give_up(sim_block *b, const char *why)
+static void end_over_limit(sim_block *b, const char *why)
 {
     sim_warp *w = &b->warps[0];
     for (uint32_t n = 0; n < b->warp_count; n++) if (b->warps[n].path_count) w = &b->warps[n];
@@ -690,7 +690,7 @@ static void give_up(sim_block *b, const char *why)
 
 /* One round over the warps: each runs for a quantum. With a seed the first warp and the quanta are random, and some
  * warps pause for several rounds, unless `rest` is false. */
-static uint32_t one_round(sim_block *b, bool rest, bool *waits)
+static uint32_t run_round(sim_block *b, bool rest, bool *waits)
 {
     const sim_launch *l = b->launch;
     uint32_t ran = 0, first = 0, count = b->warp_count;
@@ -734,29 +734,29 @@ static bool block_run(sim_block *b, uint64_t slice)
         sim_worker *worker = b->worker;
         const sim_counts *counts = &worker->counts;
         if (SIM_UNLIKELY(sim_option.budget) && atomic_load(&l->issued) > (uint64_t)sim_option.budget) {
-            give_up(b, "the launch has used up its budget of instructions");
+            end_over_limit(b, "the launch has used up its budget of instructions");
             return true;
         }
         if (SIM_UNLIKELY(worker->unwatched >= SIM_WATCHED_WORK)) {
             worker->unwatched = 0;
             sim_spin_watch(l);
             sim_pace_progress(worker, l);
-            if (sim_pace_late(worker, l)) {
+            if (sim_pace_is_over_limit(worker, l)) {
                 char text[160];
                 snprintf(text, sizeof text, "the launch ran longer than the %d seconds that the watchdog allows "
                          "(option watchdog, PTXSIM_WATCHDOG)", sim_watchdog());
-                give_up(b, text);
+                end_over_limit(b, text);
                 return true;
             }
         }
         uint64_t polls = counts->polls, deeds = counts->deeds + counts->c.global_store_requests;
         bool waits = false;
-        uint32_t ran = one_round(b, true, &waits);
-        if (!ran && l->seed) ran = one_round(b, false, &waits);
+        uint32_t ran = run_round(b, true, &waits);
+        if (!ran && l->seed) ran = run_round(b, false, &waits);
         if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
         if (SIM_UNLIKELY(b->cluster->pending_count)) sim_copy_tick(b->cluster);
         if (!ran && waits && sim_cluster_waits(b)) { b->idle = true; return false; }
-        if (!ran) { stuck(b); if (b->done || atomic_load(&l->error)) return true; continue; }
+        if (!ran) { resolve_deadlock(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
         worker->unwatched += ran;
         if (b->live_warps && sim_suspect(l) && sim_spins(b)) return true;
@@ -861,7 +861,7 @@ static void worker_run(sim_worker *w, sim_launch *l)
         if (at >= open) {
             at = 0;
             if (!vain) w->vain = 0;
-            else { sim_pace_vain(w, l); sim_spin_watch(l); }
+            else { sim_pace_yield(w, l); sim_spin_watch(l); }
             vain = true;
         }
         bool waited;
@@ -934,7 +934,7 @@ static struct {
            .wake = PTHREAD_COND_INITIALIZER,
            .idle = PTHREAD_COND_INITIALIZER };
 
-static void *helper(void *argument)
+static void *worker_thread(void *argument)
 {
     sim_worker *w = argument;
     uint64_t seen = 0;
@@ -956,7 +956,7 @@ static void *helper(void *argument)
     return NULL;
 }
 
-static uint32_t thread_wish(void)
+static uint32_t wanted_threads(void)
 {
     static long cores;                                        /* cached: sysconf is slow compared with a small launch */
     if (!cores) cores = sysconf(_SC_NPROCESSORS_ONLN);
@@ -988,7 +988,7 @@ static void wake_helpers(sim_launch *l)
     while (pool.started + 1 < l->workers) {
         uint32_t n = pool.started + 1;
         if (!pool.workers[n] && !(pool.workers[n] = new_worker(n))) break;
-        if (pthread_create(&pool.threads[n], NULL, helper, pool.workers[n])) break;
+        if (pthread_create(&pool.threads[n], NULL, worker_thread, pool.workers[n])) break;
         pool.started++;
     }
     pool.launch = l;
@@ -1022,7 +1022,7 @@ static bool ends_at_once(sim_launch *l, sim_counts *c)
 }
 
 /* Runs the launch with that many workers. True: it had a finding, was undone, and has to run again. */
-static bool attempt(sim_launch *l, uint32_t threads)
+static bool run_attempt(sim_launch *l, uint32_t threads)
 {
     static atomic_ullong quiet[MAX_THREADS], late[MAX_THREADS];
     pool.workers[0]->counts.c.launches = 1;
@@ -1055,7 +1055,7 @@ static bool attempt(sim_launch *l, uint32_t threads)
 }
 
 /* Restores the launch's state of before its first attempt. */
-static void start_over(sim_launch *l, uint32_t resident_limit, const ptxsim_counters *counters)
+static void reset_launch(sim_launch *l, uint32_t resident_limit, const ptxsim_counters *counters)
 {
     l->resident_limit = resident_limit;
     atomic_store(&l->next_block, 0);
@@ -1071,15 +1071,15 @@ static void start_over(sim_launch *l, uint32_t resident_limit, const ptxsim_coun
 /* Runs a launch; returns a CUresult. The caller holds the driver's lock: one launch at a time. */
 int sim_launch_run(sim_launch *l)
 {
-    uint32_t threads = thread_wish(), resident_limit = l->resident_limit;
+    uint32_t threads = wanted_threads(), resident_limit = l->resident_limit;
     ptxsim_counters counters;
     if (!pool.workers[0] && !(pool.workers[0] = new_worker(0))) return 2;
     if (threads > l->block_count / l->cluster_size) threads = (uint32_t)(l->block_count / l->cluster_size);
     if (threads > 1) ptxsim_counters_get(&counters, sizeof counters);
-    if (attempt(l, threads)) {
+    if (run_attempt(l, threads)) {
         sim_report_withdraw(l->launch_serial);
-        start_over(l, resident_limit, &counters);
-        attempt(l, 1);
+        reset_launch(l, resident_limit, &counters);
+        run_attempt(l, 1);
         sim_report_settle(l->launch_serial);
     }
     return atomic_load(&l->error);

@@ -43,7 +43,7 @@ static char suffix_of(const char *text, size_t length)
 }
 
 /* Rates PTX for a chip on this device; 0: it does not run. */
-static uint32_t fit(uint32_t sm, char suffix)
+static uint32_t rate_target(uint32_t sm, char suffix)
 {
     uint32_t here = sim_the_device()->sm;
     if (sm > here || (suffix == 'a' && sm != here) || (suffix == 'f' && sm / 10 != here / 10)) return 0;
@@ -71,7 +71,7 @@ int sim_fatbinary_text(const void *image, const char **text, size_t *length)
         const char *ptx = (const char *)p + head;
         size_t size = u16_at(p) == KIND_PTX ? strnlen(ptx, (size_t)bytes) : 0;
         bool small = u64_at(p + 40) & (COMPRESSED_LZ4 | COMPRESSED_ZSTD);
-        uint32_t fits = u16_at(p) == KIND_PTX ? fit(sm, small ? 0 : suffix_of(ptx, size)) : 0;
+        uint32_t fits = u16_at(p) == KIND_PTX ? rate_target(sm, small ? 0 : suffix_of(ptx, size)) : 0;
         if (fits > best) {
             packed = small;
             best = fits;

@@ -73,7 +73,7 @@ static void free_graph(sim_graph *g);
 
 static sim_user_object *unheld;
 
-static void let_go(sim_user_object *o, uint64_t references)
+static void release_object(sim_user_object *o, uint64_t references)
 {
     o->references -= references;
     if (o->references) return;
@@ -98,7 +98,7 @@ static int leave_and_destroy(int code)
     return leave(code);
 }
 
-static bool hold(sim_graph *g, sim_user_object *o, uint64_t references)
+static bool retain_object(sim_graph *g, sim_user_object *o, uint64_t references)
 {
     sim_held *h = g->held;
     while (h && h->object != o) h = h->next;
@@ -117,7 +117,7 @@ static void free_held(sim_graph *g)
     while (g->held) {
         sim_held *h = g->held;
         g->held = h->next;
-        let_go(h->object, h->references);
+        release_object(h->object, h->references);
         free(h);
     }
 }
@@ -178,7 +178,7 @@ static sim_node *add_node(sim_graph *g, int type, sim_work *work, sim_node *cons
     return n;
 }
 
-static sim_node *copied(const sim_graph *g, const sim_node *original)
+static sim_node *node_copied_from(const sim_graph *g, const sim_node *original)
 {
     sim_node *n = g->nodes;
     while (n && n->origin != original->handle) n = n->next;
@@ -203,11 +203,11 @@ static sim_graph *graph_copy(const sim_graph *from, bool handle)
         free(m->deps);
         m->deps = malloc((n->dep_count + 1) * sizeof *m->deps);
         if (!(fine = m->deps != NULL)) break;
-        for (uint32_t k = 0; k < n->dep_count; k++) m->deps[k] = copied(g, n->deps[k]);
+        for (uint32_t k = 0; k < n->dep_count; k++) m->deps[k] = node_copied_from(g, n->deps[k]);
         m->dep_count = n->dep_count;
     }
     for (const sim_held *h = from->held; h && fine; h = h->next) {
-        fine = hold(g, h->object, h->references);
+        fine = retain_object(g, h->object, h->references);
         if (fine) h->object->references += h->references;
     }
     if (fine) { g->origin = from->handle; return g; }
@@ -227,7 +227,7 @@ static bool programmatic(const sim_node *n)
 { return n->work && n->work->programmatic && n->dep_count == 1 && n->deps[0]->type == N_KERNEL; }
 
 /* The nodes in a topological order; NULL: there is a cycle, or no memory. */
-static sim_node **sorted(sim_graph *g)
+static sim_node **topological_order(sim_graph *g)
 {
     sim_node **order = malloc((g->count + 1) * sizeof *order),
              **ready = malloc((g->count + 1) * sizeof *ready);
@@ -249,7 +249,7 @@ static sim_node **sorted(sim_graph *g)
 
 static bool acyclic(sim_graph *g)
 {
-    sim_node **order = sorted(g);
+    sim_node **order = topological_order(g);
     free(order);
     return order != NULL;
 }
@@ -652,14 +652,14 @@ SIM_API cuGraphNodeFindInClone(void **out, void *node, void *graph)
     const sim_node *n = node_of(node);
     const sim_graph *g = graph_of(graph);
     if (!out || !n || !g) return leave(CU_INVALID_VALUE);
-    const sim_node *m = copied(g, n);
+    const sim_node *m = node_copied_from(g, n);
     if (!m) return leave(CU_INVALID_VALUE);
     *out = m->handle;
     return leave(CU_OK);
 }
 
 /* Adds a node for *work, unless `code` says that it could not be made. */
-static int put(void **out, void *graph, void *const *deps, size_t count, int type, int code, sim_work *work,
+static int add_work_node(void **out, void *graph, void *const *deps, size_t count, int type, int code, sim_work *work,
                sim_graph *child)
 {
     sim_graph *g = graph_of(graph);
@@ -752,7 +752,7 @@ static int event_work(sim_work_kind kind, const void *event, sim_work **out)
         (void)c; \
         sim_work *w = NULL; \
         int code = make; \
-        return leave(put(out, graph, deps, count, type, code, w, NULL)); \
+        return leave(add_work_node(out, graph, deps, count, type, code, w, NULL)); \
     }
 ADD(cuGraphAddKernelNode, N_KERNEL, const kernel_params *p, kernel_work(c, p, false, &w))
 ADD(cuGraphAddKernelNode_v2, N_KERNEL, const kernel_params *p, kernel_work(c, p, true, &w))
@@ -767,7 +767,7 @@ SIM_API cuGraphAddMemcpyNode(void **out, void *graph, void *const *deps, size_t 
     USABLE();
     sim_work *w = NULL;
     int code = context && sim_context_of(context) != c ? CU_INVALID_CONTEXT : copy_work(p, &w);
-    return leave(put(out, graph, deps, count, N_MEMCPY, code, w, NULL));
+    return leave(add_work_node(out, graph, deps, count, N_MEMCPY, code, w, NULL));
 }
 
 SIM_API cuGraphAddMemsetNode(void **out, void *graph, void *const *deps, size_t count, const memset_params *p,
@@ -777,13 +777,13 @@ SIM_API cuGraphAddMemsetNode(void **out, void *graph, void *const *deps, size_t 
     USABLE();
     sim_work *w = NULL;
     int code = context && sim_context_of(context) != c ? CU_INVALID_CONTEXT : set_work(p, &w);
-    return leave(put(out, graph, deps, count, N_MEMSET, code, w, NULL));
+    return leave(add_work_node(out, graph, deps, count, N_MEMSET, code, w, NULL));
 }
 
 SIM_API cuGraphAddEmptyNode(void **out, void *graph, void *const *deps, size_t count)
 {
     ENTER(cuGraphAddEmptyNode);
-    return leave(put(out, graph, deps, count, N_EMPTY, CU_OK, NULL, NULL));
+    return leave(add_work_node(out, graph, deps, count, N_EMPTY, CU_OK, NULL, NULL));
 }
 
 SIM_API cuGraphAddChildGraphNode(void **out, void *graph, void *const *deps, size_t count, void *child)
@@ -795,7 +795,7 @@ SIM_API cuGraphAddChildGraphNode(void **out, void *graph, void *const *deps, siz
                : child == graph ? CU_INVALID_VALUE
                : copy           ? CU_OK
                                 : CU_OUT_OF_MEMORY;
-    return leave(put(out, graph, deps, count, N_GRAPH, code, NULL, copy));
+    return leave(add_work_node(out, graph, deps, count, N_GRAPH, code, NULL, copy));
 }
 
 SIM_API cuGraphChildGraphNodeGetGraph(void *node, void **out)
@@ -817,7 +817,7 @@ SIM_API cuGraphNodeGetType(void *node, int *out)
     return leave(CU_OK);
 }
 
-static bool work_lives(const sim_work *w)
+static bool is_function_loaded(const sim_work *w)
 {
     if (w->kind == W_KERNEL)
         return sim_handle_get(H_FUNCTION, w->function) || sim_handle_get(H_KERNEL, w->function);
@@ -828,7 +828,7 @@ static int get_kernel(void *handle, kernel_params *p, bool second)
 {
     sim_node *n = node_of(handle);
     if (!n || !p || n->type != N_KERNEL) return CU_INVALID_VALUE;
-    if (!work_lives(n->work)) return CU_INVALID_HANDLE;
+    if (!is_function_loaded(n->work)) return CU_INVALID_HANDLE;
     const sim_launch *l = &n->work->u.launch;
     const sim_function *f = l->kernel->function;
     if (!n->pointers && !(n->pointers = calloc(f->param_count + 1, sizeof *n->pointers)))
@@ -952,7 +952,7 @@ SIM_API cuGraphAddMemAllocNode(void **out, void *graph, void *const *deps, size_
     USABLE();
     sim_work *w = NULL;
     int code = alloc_work(c, p, &w);
-    return leave(put(out, graph, deps, count, N_ALLOC, code, w, NULL));
+    return leave(add_work_node(out, graph, deps, count, N_ALLOC, code, w, NULL));
 }
 
 ADD(cuGraphAddMemFreeNode, N_FREE, uint64_t address, sim_graph_free(address, &w))
@@ -1017,10 +1017,10 @@ static int add_any(sim_context *c, void **out, void *graph, void *const *deps, s
     if (p && p->type == N_GRAPH) {
         const sim_graph *from = graph_of(p->u.child.graph);
         sim_graph *copy = from && p->u.child.graph != graph ? graph_copy(from, false) : NULL;
-        return put(out, graph, deps, count, N_GRAPH, copy ? CU_OK : CU_INVALID_VALUE, NULL, copy);
+        return add_work_node(out, graph, deps, count, N_GRAPH, copy ? CU_OK : CU_INVALID_VALUE, NULL, copy);
     }
     int code = any_work(c, p, &w);
-    return put(out, graph, deps, count, code ? N_EMPTY : p->type, code, w, NULL);
+    return add_work_node(out, graph, deps, count, code ? N_EMPTY : p->type, code, w, NULL);
 }
 
 SIM_API cuGraphAddNode(void **out, void *graph, void *const *deps, size_t count, node_params *p)
@@ -1048,13 +1048,13 @@ SIM_API cuGraphNodeSetParams(void *node, node_params *p)
 /* How driver calls return lists: without an array they count; with one they fill it and zero the rest. */
 typedef struct list { void **out; size_t room, found; } list;
 
-static void give(list *l, void *handle)
+static void append_handle(list *l, void *handle)
 {
     if (l->out && l->found < l->room) l->out[l->found] = handle;
     l->found++;
 }
 
-static int given(list *l, size_t *count)
+static int finish_list(list *l, size_t *count)
 {
     for (size_t k = l->found; l->out && k < l->room; k++) l->out[k] = NULL;
     *count = l->out && l->found > l->room ? l->room : l->found;
@@ -1066,8 +1066,8 @@ static int list_nodes(void *graph, void **out, size_t *count, bool roots)
     const sim_graph *g = graph_of(graph);
     if (!g || !count) return CU_INVALID_VALUE;
     list l = { out, *count, 0 };
-    for (const sim_node *n = g->nodes; n; n = n->next) if (!roots || !n->dep_count) give(&l, n->handle);
-    return given(&l, count);
+    for (const sim_node *n = g->nodes; n; n = n->next) if (!roots || !n->dep_count) append_handle(&l, n->handle);
+    return finish_list(&l, count);
 }
 
 SIM_API cuGraphGetNodes(void *graph, void **out, size_t *count)
@@ -1092,13 +1092,13 @@ static int list_edges(void *graph, void **from, void **to, void *edges, size_t *
     if (!g || !count || !from != !to) return CU_INVALID_VALUE;
     list a = { from, *count, 0 }, b = { to, *count, 0 };
     for (const sim_node *n = g->nodes; n; n = n->next)
-        for (uint32_t k = 0; k < n->dep_count; k++) { give(&a, n->deps[k]->handle); give(&b, n->handle); }
+        for (uint32_t k = 0; k < n->dep_count; k++) { append_handle(&a, n->deps[k]->handle); append_handle(&b, n->handle); }
     if (edges) memset(edges, 0, 8 * (a.found < *count ? a.found : *count));
     size_t at = 0;
     for (const sim_node *n = g->nodes; n; at += n->dep_count, n = n->next)
         if (!mark_edge(n, edges, at, *count)) return LOSSY_QUERY;
-    (void)given(&a, &(size_t){ *count });
-    return given(&b, count);
+    (void)finish_list(&a, &(size_t){ *count });
+    return finish_list(&b, count);
 }
 
 SIM_API cuGraphGetEdges(void *graph, void **from, void **to, size_t *count)
@@ -1111,9 +1111,9 @@ static int list_neighbours(void *node, void **out, void *edges, size_t *count, b
     const sim_node *n = node_of(node);
     if (!n || !count) return CU_INVALID_VALUE;
     list l = { out, *count, 0 };
-    for (uint32_t k = 0; !after && k < n->dep_count; k++) give(&l, n->deps[k]->handle);
+    for (uint32_t k = 0; !after && k < n->dep_count; k++) append_handle(&l, n->deps[k]->handle);
     for (const sim_node *m = n->graph->nodes; after && m; m = m->next)
-        for (uint32_t k = 0; k < m->dep_count; k++) if (m->deps[k] == n) give(&l, m->handle);
+        for (uint32_t k = 0; k < m->dep_count; k++) if (m->deps[k] == n) append_handle(&l, m->handle);
     if (edges && out) memset(edges, 0, 8 * (l.found < *count ? l.found : *count));
     bool fine = after || mark_edge(n, edges, 0, out ? *count : 0);
     size_t at = 0;
@@ -1121,7 +1121,7 @@ static int list_neighbours(void *node, void **out, void *edges, size_t *count, b
         for (uint32_t k = 0; k < m->dep_count; k++)
             if (m->deps[k] == n) fine &= mark_edge(m, edges, at++, out ? *count : 0);
     if (!fine) return LOSSY_QUERY;
-    return given(&l, count);
+    return finish_list(&l, count);
 }
 
 SIM_API cuGraphNodeGetDependencies(void *node, void **out, size_t *count)
@@ -1207,7 +1207,7 @@ static int instantiate(sim_context *c, void **out, void *graph, uint64_t flags)
     x->context = c;
     x->flags = flags;
     x->graph = graph_copy(g, false);
-    x->order = x->graph ? sorted(x->graph) : NULL;
+    x->order = x->graph ? topological_order(x->graph) : NULL;
     x->handle = x->order ? sim_handle_new(H_EXEC, x) : NULL;
     if (!x->handle) {
         int code = x->graph && !x->order ? CU_INVALID_VALUE : CU_OUT_OF_MEMORY;
@@ -1271,7 +1271,7 @@ static sim_node *exec_node(const void *exec, const void *node)
 {
     const sim_exec *x = exec_of(exec);
     const sim_node *n = x ? node_of(node) : NULL;
-    return n ? copied(x->graph, n) : NULL;
+    return n ? node_copied_from(x->graph, n) : NULL;
 }
 
 #define SET_EXEC(name, type, parameter, make) \
@@ -1368,7 +1368,7 @@ static int compare(const sim_graph *to, const sim_graph *from, const sim_node **
     return 0;
 }
 
-static bool take_over(sim_graph *to, const sim_graph *from)
+static bool take_over_work(sim_graph *to, const sim_graph *from)
 {
     sim_node *a = to->nodes;
     for (const sim_node *b = from->nodes; a && b; a = a->next, b = b->next) {
@@ -1377,7 +1377,7 @@ static bool take_over(sim_graph *to, const sim_graph *from)
         sim_work_free(a->work);
         a->work = w;
         a->origin = b->handle;
-        if (a->child && !take_over(a->child, b->child)) return false;
+        if (a->child && !take_over_work(a->child, b->child)) return false;
     }
     return true;
 }
@@ -1391,7 +1391,7 @@ static int update(void *exec, void *graph, int *result, void **error_node)
     *result = compare(x->graph, g, &at);
     *error_node = *result && at ? at->handle : NULL;
     if (*result) return 910;
-    return take_over(x->graph, g) ? CU_OK : CU_OUT_OF_MEMORY;
+    return take_over_work(x->graph, g) ? CU_OK : CU_OUT_OF_MEMORY;
 }
 
 typedef struct update_info { int result; void *node, *from; } update_info;
@@ -1421,10 +1421,10 @@ SIM_API cuGraphUpload(void *exec, void *stream)
     return leave(!exec_of(exec) || !sim_stream_of(c, stream) ? CU_INVALID_HANDLE : CU_OK);
 }
 
-static bool lives(const sim_graph *g)
+static bool are_functions_loaded(const sim_graph *g)
 {
     for (const sim_node *n = g->nodes; n; n = n->next)
-        if ((n->work && !n->disabled && !work_lives(n->work)) || (n->child && !lives(n->child))) return false;
+        if ((n->work && !n->disabled && !is_function_loaded(n->work)) || (n->child && !are_functions_loaded(n->child))) return false;
     return true;
 }
 
@@ -1432,7 +1432,7 @@ static int queue_node(sim_stream *s, sim_node *n);
 
 static int queue_graph(sim_stream *s, sim_graph *g, sim_node *const *order)
 {
-    sim_node **own = order ? NULL : sorted(g);
+    sim_node **own = order ? NULL : topological_order(g);
     int code = order || own ? CU_OK : CU_OUT_OF_MEMORY;
     for (uint32_t k = 0; k < g->count && !code; k++) code = queue_node(s, (order ? order : own)[k]);
     free(own);
@@ -1460,11 +1460,11 @@ static int queue_node(sim_stream *s, sim_node *n)
  * allocated, the launch fails, or frees it first (AUTO_FREE_ON_LAUNCH). */
 enum { AUTO_FREE = 1 };
 
-static int claim(sim_stream *s, const sim_graph *g, uint64_t flags)
+static int claim_graph_memory(sim_stream *s, const sim_graph *g, uint64_t flags)
 {
     int code = CU_OK;
     for (const sim_node *n = g->nodes; n && !code; n = n->next) {
-        if (n->child) code = claim(s, n->child, flags);
+        if (n->child) code = claim_graph_memory(s, n->child, flags);
         if (n->type != N_ALLOC) continue;
         sim_allocation *a = sim_memory_at(n->work->u.release.address);
         if (!a || !a->of_graph) return CU_INVALID_VALUE;
@@ -1491,10 +1491,10 @@ SIM_API cuGraphLaunch(void *exec, void *stream)
     sim_exec *x = exec_of(exec);
     sim_stream *s = x ? sim_stream_of(c, stream) : NULL;
     if (!s || x->context != c) return leave(CU_INVALID_HANDLE);
-    if (!lives(x->graph)) return leave(CU_INVALID_HANDLE);
+    if (!are_functions_loaded(x->graph)) return leave(CU_INVALID_HANDLE);
     if (s->legacy && sim_legacy_in_capture(c)) return leave(906);
     if (!s->capture) {
-        int code = claim(s, x->graph, x->flags);
+        int code = claim_graph_memory(s, x->graph, x->flags);
         return leave(code ? code : queue_graph(s, x->graph, x->order));
     }
     if (!s->capture->active) return leave(901);
@@ -1537,7 +1537,7 @@ SIM_API cuUserObjectRelease(void *object, unsigned count)
     ENTER(cuUserObjectRelease);
     sim_user_object *o = object_of(object);
     if (!o || !count || count > o->references) return leave(CU_INVALID_VALUE);
-    let_go(o, count);
+    release_object(o, count);
     return leave_and_destroy(CU_OK);
 }
 
@@ -1549,7 +1549,7 @@ SIM_API cuGraphRetainUserObject(void *graph, void *object, unsigned count, unsig
     sim_user_object *o = object_of(object);
     if (!g || !o || !count || count > INT32_MAX || flags & ~1u) return leave(CU_INVALID_VALUE);
     if (flags & MOVE && count > o->references) return leave(CU_INVALID_VALUE);
-    if (!hold(g, o, count)) return leave(CU_OUT_OF_MEMORY);
+    if (!retain_object(g, o, count)) return leave(CU_OUT_OF_MEMORY);
     if (!(flags & MOVE)) o->references += count;
     return leave(CU_OK);
 }
@@ -1565,7 +1565,7 @@ SIM_API cuGraphReleaseUserObject(void *graph, void *object, unsigned count)
     sim_held *h = *at;
     h->references -= count;
     if (!h->references) { *at = h->next; free(h); }
-    let_go(o, count);
+    release_object(o, count);
     return leave_and_destroy(CU_OK);
 }
 
@@ -1644,7 +1644,7 @@ static void label_of(const sim_node *n, char *out, size_t cap)
     static const char *const types[] = { "kernel", "memcpy", "memset", "host",
                                          "graph",  "empty",  "wait",   "record",
                                          "",       "",       "alloc",  "free" };
-    if (n->type == N_KERNEL && work_lives(n->work))
+    if (n->type == N_KERNEL && is_function_loaded(n->work))
         snprintf(out, cap, "kernel %.120s", n->work->u.launch.kernel->function->name);
     else snprintf(out, cap, "%s", types[n->type]);
 }

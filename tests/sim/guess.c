@@ -45,7 +45,7 @@ static bool same_site(const sim_site *a, const sim_site *b)
 }
 
 /* The index of the pair of instructions; PAIRS if the table is full. */
-static uint32_t pair_of(const sim_ins *reader, const sim_ins *other)
+static uint32_t index_of_pair(const sim_ins *reader, const sim_ins *other)
 {
     uint32_t k = 0;
     while (k < pair_count && !(pairs[k].reader == reader && pairs[k].other == other)) k++;
@@ -59,7 +59,7 @@ static uint32_t pair_of(const sim_ins *reader, const sim_ins *other)
 void sim_guess_keep(const sim_conflict *x, const sim_site *reader, const sim_site *other)
 {
     pthread_mutex_lock(&lock);
-    uint32_t pair = pair_of(reader->ins, other->ins);
+    uint32_t pair = index_of_pair(reader->ins, other->ins);
     suspicion **head = bucket_of(reader->block, reader->thread), *s = *head;
     while (s && !(s->pair == pair && s->x.place == x->place && same_site(s->reader, reader))) s = s->next;
     if (!s && pair < PAIRS && pairs[pair].count < LIMIT && (s = malloc(sizeof *s))) {
@@ -73,7 +73,7 @@ void sim_guess_keep(const sim_conflict *x, const sim_site *reader, const sim_sit
 }
 
 /* The thread's first atomic on these bytes after its read: clears the suspicion, or convicts it. */
-static void settle(uint64_t block, uint32_t thread, uint64_t first, uint32_t bytes, bool clears)
+static void settle_suspicion(uint64_t block, uint32_t thread, uint64_t first, uint32_t bytes, bool clears)
 {
     for (suspicion **at = bucket_of(block, thread), *s; (s = *at);) {
         bool hit = !s->convicted && s->reader->block == block && s->reader->thread == thread
@@ -93,12 +93,12 @@ void sim_guess_settle(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     if (!atomic_load_explicit(&open_count, memory_order_relaxed)) return;
     pthread_mutex_lock(&lock);
     SIM_EACH_LANE(l, m)
-        settle(sim_block_index(w->block), w->index * SIM_LANES + l, sim_guess_place(owner, at[l]), bytes,
+        settle_suspicion(sim_block_index(w->block), w->index * SIM_LANES + l, sim_guess_place(owner, at[l]), bytes,
                i->op == A_CAS);
     pthread_mutex_unlock(&lock);
 }
 
-static bool before(const suspicion *a, const suspicion *b)
+static bool precedes(const suspicion *a, const suspicion *b)
 {
     if (a->reader->block != b->reader->block) return a->reader->block < b->reader->block;
     if (a->reader->thread != b->reader->thread) return a->reader->thread < b->reader->thread;
@@ -113,7 +113,7 @@ void sim_guess_launch_end(const sim_launch *l)
     bool whole = !atomic_load(&l->error);
     for (uint32_t k = 0; k < BUCKETS && pair_count; k++)
         for (const suspicion *s = buckets[k]; s; s = s->next)
-            if ((whole || s->convicted) && (!first[s->pair] || before(s, first[s->pair]))) first[s->pair] = s;
+            if ((whole || s->convicted) && (!first[s->pair] || precedes(s, first[s->pair]))) first[s->pair] = s;
     for (uint32_t k = 0; k < pair_count; k++) if (first[k]) sim_race_tell(l, &first[k]->x);
     for (uint32_t k = 0; k < BUCKETS && pair_count; k++)
         for (suspicion *s; (s = buckets[k]);) {

@@ -46,7 +46,7 @@ static char *device_string(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_
 
 /* --- vprintf ---------------------------------------------------------------------------------- */
 
-static bool put(sim_block *b, const char *text, size_t n)
+static bool append_output(sim_block *b, const char *text, size_t n)
 {
     if (b->printed_length + n + 1 > b->printed_capacity) {
         size_t wanted = (b->printed_length + n + 1) * 2;
@@ -67,7 +67,7 @@ typedef struct arguments {
     uint64_t at;
 } arguments;
 
-static bool next(arguments *a, uint32_t bytes, uint64_t *v)
+static bool next_argument(arguments *a, uint32_t bytes, uint64_t *v)
 {
     a->at = (a->at + bytes - 1) / bytes * bytes;
     const uint8_t *p = sim_reach(a->w, a->i, a->lane, a->at, SP_GENERIC, bytes, SIM_READ);
@@ -103,7 +103,7 @@ static const char *read_conversion(arguments *a, const char *p, conversion *c)
             has = true;
         }
         if (*p == '*') {
-            if (!next(a, 4, &v)) return NULL;
+            if (!next_argument(a, 4, &v)) return NULL;
             number = (int32_t)v;
             has = true;
             p++;
@@ -135,11 +135,11 @@ static bool put_conversion(arguments *a, const conversion *c, const char *from, 
     sim_block *b = a->w->block;
     uint64_t v = 0;
     double d = 0;
-    if (c->letter == '%') return put(b, "%", 1);
+    if (c->letter == '%') return append_output(b, "%", 1);
     bool real = c->letter && strchr("aAeEfFgG", c->letter), whole = c->letter && strchr("diuoxX", c->letter);
     if (!real && !whole && !(c->letter && strchr("cspn", c->letter)))
-        return put(b, from, (size_t)(to - from));
-    if (!next(a,
+        return append_output(b, from, (size_t)(to - from));
+    if (!next_argument(a,
               real || c->letter == 's' || c->letter == 'p' || c->letter == 'n' ? 8
               : whole                                                          ? c->bytes
                                                                                : 4,
@@ -174,7 +174,7 @@ static bool put_conversion(arguments *a, const conversion *c, const char *from, 
         }
     }
 #undef FORMAT
-    bool good = n >= 0 && put(b, text, (size_t)n);
+    bool good = n >= 0 && append_output(b, text, (size_t)n);
     if (text != small) free(text);
     free(string);
     return good;
@@ -191,7 +191,7 @@ static void device_printf(sim_warp *w, const sim_ins *i, uint32_t mask)
         for (const char *p = format; p && *p;) {
             const char *e = p + strcspn(p, "%"), *from = e;
             conversion c;
-            bool good = put(w->block, p, (size_t)(e - p));
+            bool good = append_output(w->block, p, (size_t)(e - p));
             p = e;
             if (good && *e) {
                 p = read_conversion(&a, e + 1, &c);
@@ -241,7 +241,7 @@ void sim_output_block(sim_block *b)
     b->printed_length = 0;
 }
 
-static void to_fifo(const char *text, size_t n)
+static void append_to_fifo(const char *text, size_t n)
 {
     size_t limit = (size_t)sim_option.fifo;
     if (n > limit) {
@@ -275,7 +275,7 @@ void sim_output_launch(sim_launch *l)
         sim_output *o = first;
         first = o->next;
         total += o->length;
-        to_fifo(o->text, o->length);
+        append_to_fifo(o->text, o->length);
         free(o->text);
         free(o);
     }

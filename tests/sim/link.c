@@ -27,7 +27,7 @@ typedef struct sim_input {
 
 typedef struct text { char *p; size_t length, capacity; bool failed; } text;
 
-static void put(text *t, const char *p, size_t n)
+static void append_text(text *t, const char *p, size_t n)
 {
     if (t->length + n + 1 > t->capacity) {
         size_t wanted = (t->length + n + 1) * 2;
@@ -92,7 +92,7 @@ static void header(sim_input *in, const char *p, const char *e)
 }
 
 /* Reads one declaration from p; returns its end. */
-static const char *cut_item(const char *p, item *out)
+static const char *read_item(const char *p, item *out)
 {
     const char *start = p;
     int round = 0, curly = 0;
@@ -132,7 +132,7 @@ static const char *cut_item(const char *p, item *out)
     return p;
 }
 
-static bool cut(sim_input *in)
+static bool split_items(sim_input *in)
 {
     const char *p = in->text;
     while (*(p = skip_blank(p))) {
@@ -145,7 +145,7 @@ static bool cut(sim_input *in)
             in->items = grown;
             in->capacity = wanted;
         }
-        const char *next = cut_item(p, &in->items[in->count++]);
+        const char *next = read_item(p, &in->items[in->count++]);
         if (next == p) break;
         p = next;
     }
@@ -168,8 +168,8 @@ static bool builtin(const item *k)
     return false;
 }
 
-static void say(sim_link *k, const char *format, ...) SIM_PRINTF(2, 3);
-static void say(sim_link *k, const char *format, ...)
+static void log_line(sim_link *k, const char *format, ...) SIM_PRINTF(2, 3);
+static void log_line(sim_link *k, const char *format, ...)
 {
     va_list a;
     char line[400];
@@ -195,7 +195,7 @@ static item *definition(sim_link *link, const item *k, sim_input **where)
     return NULL;
 }
 
-static void keep_one(sim_link *link)
+static void keep_one_definition(sim_link *link)
 {
     for (sim_input *in = link->inputs; in; in = in->next)
         for (uint32_t n = 0; n < in->count; n++) {
@@ -206,7 +206,7 @@ static void keep_one(sim_link *link)
             item *d = definition(link, k, &first);
             if (!d || d == k) continue;
             if (k->linkage == L_VISIBLE && d->linkage == L_VISIBLE) {
-                say(link, "error   : Multiple definition of '%.*s' in '%s', first defined in '%s'",
+                log_line(link, "error   : Multiple definition of '%.*s' in '%s', first defined in '%s'",
                     (int)k->name_length, k->name, in->name, first->name);
                 k->dropped = true;
             } else if (k->linkage == L_VISIBLE) d->dropped = true;
@@ -223,7 +223,7 @@ static void resolve(sim_link *link)
             if (k->other || k->linkage != L_EXTERN || !k->name) continue;
             if (definition(link, k, &where)) { k->dropped = true; continue; }
             if (k->shared || builtin(k)) continue;
-            say(link, "error   : Undefined reference to '%.*s' in '%s'", (int)k->name_length, k->name,
+            log_line(link, "error   : Undefined reference to '%.*s' in '%s'", (int)k->name_length, k->name,
                 in->name);
         }
 }
@@ -252,17 +252,17 @@ static void put_item(text *out, const sim_input *in, uint32_t number, const char
 {
     while (p < end) {
         const char *e = token_end(p), *blank = skip_blank(p);
-        if (blank != p) { put(out, p, (size_t)(blank - p)); p = blank; continue; }
-        put(out, p, (size_t)(e - p));
+        if (blank != p) { append_text(out, p, (size_t)(blank - p)); p = blank; continue; }
+        append_text(out, p, (size_t)(e - p));
         for (uint32_t n = 0; n < in->renamed_count; n++)
             if (is(p, e, in->renamed[n])) {
                 char tail[24];
-                put(out, tail, (size_t)snprintf(tail, sizeof tail, "__input%u", number));
+                append_text(out, tail, (size_t)snprintf(tail, sizeof tail, "__input%u", number));
                 break;
             }
         p = e;
     }
-    put(out, "\n", 1);
+    append_text(out, "\n", 1);
 }
 
 /* Writes a declaration without `.extern`, so that the definition may follow. */
@@ -272,11 +272,11 @@ static void put_declaration(text *out, const sim_input *in, uint32_t number, con
     put_item(out, in, number, k->text, at);
     if (out->length) out->length--;                           /* no line end here */
     const char *how = d->linkage == L_WEAK ? ".weak" : ".visible";
-    put(out, how, strlen(how));
+    append_text(out, how, strlen(how));
     put_item(out, in, number, at + strlen(".extern"), k->text + k->length);
 }
 
-static bool first_of_its_name(const sim_link *link, const item *k)
+static bool is_first_of_name(const sim_link *link, const item *k)
 {
     for (const sim_input *in = link->inputs; in; in = in->next)
         for (uint32_t n = 0; n < in->count; n++) {
@@ -295,7 +295,7 @@ static void compose(sim_link *link, text *out)
         if (in->target > target) { target = in->target; suffix = 0; }
         if (in->target == target && in->suffix[0]) suffix = in->suffix[0];
     }
-    put(out, head,
+    append_text(out, head,
         (size_t)snprintf(head, sizeof head, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n",
                          version / 10, version % 10, target,
                          suffix == 'a' ? "a"
@@ -311,14 +311,14 @@ static void compose(sim_link *link, text *out)
                     bool unresolved = k->function && k->linkage == L_EXTERN && !k->dropped;
                     const item *d =
                         k->function && k->linkage == L_EXTERN ? definition(link, k, &where) : NULL;
-                    if (!first_of_its_name(link, k)) continue;
+                    if (!is_first_of_name(link, k)) continue;
                     if (d) put_declaration(out, in, number, k, d);
                     else if (unresolved || (k->function && !k->body && k->linkage != L_EXTERN))
                         put_item(out, in, number, k->text, k->text + k->length);
                     continue;
                 }
                 if (k->dropped || (k->function && !k->body)) continue;
-                if (k->linkage == L_EXTERN && !first_of_its_name(link, k)) continue;
+                if (k->linkage == L_EXTERN && !is_first_of_name(link, k)) continue;
                 if ((pass == 2) != k->function && !(k->other && pass == 1)) continue;
                 if (k->other && pass == 2) continue;
                 put_item(out, in, number, k->text, k->text + k->length);
@@ -405,7 +405,7 @@ static int add(sim_context *c, void *handle, int type, const char *data, size_t 
     in->name = strdup(name && *name ? name : "<input>");
     if (!in->text || !in->name) return CU_OUT_OF_MEMORY;
     memcpy(in->text, data, length);
-    return cut(in) ? CU_OK : CU_OUT_OF_MEMORY;
+    return split_items(in) ? CU_OK : CU_OUT_OF_MEMORY;
 }
 
 SIM_API cuLinkAddData_v2(void *handle, int type, void *data, size_t size, const char *name, unsigned count,
@@ -438,8 +438,8 @@ static int complete(sim_context *c, sim_link *k, text *out)
     if (k->log && k->log_size) *k->log = 0;
     for (sim_input *in = k->inputs; in; in = in->next)
         for (uint32_t n = 0; n < in->count; n++) in->items[n].dropped = false;
-    if (!k->inputs->next) put(out, k->inputs->text, strlen(k->inputs->text));
-    keep_one(k);
+    if (!k->inputs->next) append_text(out, k->inputs->text, strlen(k->inputs->text));
+    keep_one_definition(k);
     resolve(k);
     if (k->errors) return CU_INVALID_PTX;
     if (k->inputs->next) {

@@ -38,7 +38,7 @@ void sim_mismatch(sim_lower *lw, uint32_t index, const char *format, ...)
     vsnprintf(text, sizeof text, format, a);
     va_end(a);
     if (index < lw->s->operand_count) describe(&lw->s->operands[index], have, sizeof have);
-    sim_wrong(lw, "Arguments mismatch for instruction '%s' (operand %u%s%s; %s)", lw->full, index,
+    sim_refuse_statement(lw, "Arguments mismatch for instruction '%s' (operand %u%s%s; %s)", lw->full, index,
               *have ? " is " : "", have, text);
 }
 
@@ -47,10 +47,10 @@ bool sim_operands_between(sim_lower *lw, uint32_t least, uint32_t most)
     uint32_t n = lw->s->operand_count;
     if (n >= least && n <= most) return true;
     if (least == most)
-        sim_wrong(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u)", lw->full, n,
+        sim_refuse_statement(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u)", lw->full, n,
                   least);
     else
-        sim_wrong(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u to %u)", lw->full, n,
+        sim_refuse_statement(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u to %u)", lw->full, n,
                   least, most);
     return false;
 }
@@ -204,7 +204,7 @@ static bool compatible(sim_type r, sim_type t, int flags)
     }
 }
 
-static uint64_t cut(uint64_t v, sim_type t)
+static uint64_t truncate_to(uint64_t v, sim_type t)
 {
     uint32_t bytes = sim_types[t].bytes;
     return bytes >= 8 ? v : v & ((UINT64_C(1) << bytes * 8) - 1);
@@ -254,7 +254,7 @@ uint32_t sim_index_offset(sim_lower *lw, const sim_operand *o, uint32_t index)
     const sim_operand *r = o->items;
     const sim_type_info *t = &sim_types[r->type];
     if (t->kind == K_FLOAT || t->kind == K_PRED || t->kind == K_PACKED || t->bytes > 8) {
-        sim_wrong(lw, "Illegal to use symbol '%s' of type .%s as array index. Use integer or bit only.", r->name,
+        sim_refuse_statement(lw, "Illegal to use symbol '%s' of type .%s as array index. Use integer or bit only.", r->name,
                   t->name);
         return sim_constant(lw, 0, 2);
     }
@@ -280,21 +280,21 @@ uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, 
         return 0;
     }
     if (y->kind == SYM_FUNC) {
-        if (o->offset) sim_wrong(lw, "Cannot take address of function '%s' in arithmetic expressions", y->name);
+        if (o->offset) sim_refuse_statement(lw, "Cannot take address of function '%s' in arithmetic expressions", y->name);
         else if (!y->function->has_body && !lw->m->part && !lw->m->error_count)
-            sim_wrong(lw, "Cannot take address of function '%s', which is not defined", y->name);
-        return sim_constant(lw, cut(y->function->address, t), width_of(t));
+            sim_refuse_statement(lw, "Cannot take address of function '%s', which is not defined", y->name);
+        return sim_constant(lw, truncate_to(y->function->address, t), width_of(t));
     }
     if (!sim_symbol_address(lw, y, &address, &space)) {
         sim_mismatch(lw, index, "'%s' has no address", o->name);
         return 0;
     }
     if (!o->offset && y->space == SP_PARAM && !y->is_formal)
-        sim_wrong(lw, "Illegal to take address of parameter '%s'", y->name);
+        sim_refuse_statement(lw, "Illegal to take address of parameter '%s'", y->name);
     if ((!o->offset || o->indexed) && sim_types[t].bytes == 4 && y->space == SP_GLOBAL)
-        sim_wrong(lw, "Program uses 32-bit address of '%s' which is conflicting with .address_size 64", y->name);
+        sim_refuse_statement(lw, "Program uses 32-bit address of '%s' which is conflicting with .address_size 64", y->name);
     address += (uint64_t)o->value;
-    if (!o->items && !sim_on_stack(lw, y)) return sim_constant(lw, cut(address, t), width_of(t));
+    if (!o->items && !sim_on_stack(lw, y)) return sim_constant(lw, truncate_to(address, t), width_of(t));
     uint32_t slot = sim_constant(lw, address, 2);
     if (sim_on_stack(lw, y)) slot = sim_add_64(lw, slot, lw->k->frame_pointer);
     if (o->items) slot = sim_add_64(lw, slot, sim_index_offset(lw, o, index));
@@ -331,7 +331,7 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
                          t == T_F32 || t == T_F64 ? " or floating-point constant" : "");
             return 0;
         }
-        return sim_constant(lw, cut((uint64_t)o->value, t), width);
+        return sim_constant(lw, truncate_to((uint64_t)o->value, t), width);
     case O_FLOAT: {
         double d;
         float f;
@@ -347,7 +347,7 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
     }
     case O_SPECIAL:
         if (!sim_special_allowed(lw->s)) {
-            sim_wrong(lw, "Special register argument not allowed for instruction '%s' ('%s')", lw->full,
+            sim_refuse_statement(lw, "Special register argument not allowed for instruction '%s' ('%s')", lw->full,
                       o->name);
             return 0;
         }
@@ -373,16 +373,16 @@ uint32_t sim_source(sim_lower *lw, uint32_t index, sim_type t, int flags)
 uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags)
 {
     if (o->kind == O_SPECIAL) {
-        sim_wrong(lw, "Read-only special register cannot be destination argument ('%s')", o->name);
+        sim_refuse_statement(lw, "Read-only special register cannot be destination argument ('%s')", o->name);
         return 0;
     }
     if (o->kind == O_SINK && !sim_sink_allowed(lw->s, index, t)) {
-        sim_wrong(lw, "Result discard mode is not allowed for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Result discard mode is not allowed for instruction '%s'", lw->full);
         return 0;
     }
     if (o->kind == O_SINK) return t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t));
     if (o->kind == O_INT || o->kind == O_FLOAT || (o->kind == O_REG && o->offset)) {
-        sim_wrong(lw, "Result register required for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Result register required for instruction '%s'", lw->full);
         return 0;
     }
     if (o->kind != O_REG || !compatible((sim_type)o->type, t, flags) || o->negate) {
@@ -450,7 +450,7 @@ uint32_t sim_flags_of(const sim_statement *s)
 
 /* --- forms whose operands the table describes ------------------------------------------------- */
 
-static sim_type twice(sim_type t)
+static sim_type double_width(sim_type t)
 {
     switch (t) {
     case T_U16: return T_U32;
@@ -473,10 +473,10 @@ void sim_lower_table(sim_lower *lw, const sim_statement *s)
         switch (*p) {
         case ' ': continue;
         case 'd': slots[n] = sim_dest(lw, n, t, 0); break;
-        case 'D': slots[n] = sim_dest(lw, n, twice(t), 0); break;
+        case 'D': slots[n] = sim_dest(lw, n, double_width(t), 0); break;
         case 'W': slots[n] = sim_dest(lw, n, T_U32, 0); break;
         case 'a': slots[n] = sim_source(lw, n, t, 0); break;
-        case 'A': slots[n] = sim_source(lw, n, twice(t), 0); break;
+        case 'A': slots[n] = sim_source(lw, n, double_width(t), 0); break;
         case 'b': slots[n] = sim_source(lw, n, t2, 0); break;
         case 'w': case 'u': slots[n] = sim_source(lw, n, T_U32, 0); break;
         case 'P': slots[n] = sim_dest_pred(lw, &s->operands[n], n); break;
@@ -524,7 +524,7 @@ static uint32_t comparison(const sim_statement *s, bool is_unsigned)
     return 0;
 }
 
-static uint32_t boolean(const sim_statement *s)
+static uint32_t boolean_flags(const sim_statement *s)
 {
     return sim_mod(&s->mods, M_and)   ? BOOL_AND << X_BOOL_SHIFT
            : sim_mod(&s->mods, M_or)  ? BOOL_OR << X_BOOL_SHIFT
@@ -551,7 +551,7 @@ static int compare_operation(sim_type t, bool ftz)
 
 static void lower_compare(sim_lower *lw, const sim_statement *s, sim_type t, sim_type result)
 {
-    uint32_t d, q = 0, a, b, c = 0, logic = boolean(s);
+    uint32_t d, q = 0, a, b, c = 0, logic = boolean_flags(s);
     bool pair = s->operand_count && s->operands[0].kind == O_PAIR;
     if (!sim_operands_between(lw, logic ? 4 : 3, logic ? 4 : 3)) return;
     if (result == T_PRED) {
@@ -718,16 +718,16 @@ static void lower_wide_mov(sim_lower *lw, const sim_statement *s, sim_type t)
     static const sim_operand zero = { .kind = O_INT };
     const sim_operand *v[2] = { &s->operands[0], &s->operands[1] };
     uint32_t n = sim_mod(&s->mods, M_v4) ? 4 : 2, bytes = sim_types[t].bytes, list = sim_list_begin(lw, 2 * n);
-    if (v[0]->kind != O_VECTOR) { sim_wrong(lw, "Result vector expected"); return; }
+    if (v[0]->kind != O_VECTOR) { sim_refuse_statement(lw, "Result vector expected"); return; }
     if (n * bytes > 16) { sim_mismatch(lw, 0, "a vector has 128 bits or fewer"); return; }
     for (uint32_t side = 2; side--;) {                        /* the sources first */
         if (v[side]->kind == O_VECTOR && v[side]->count != n) {
-            sim_wrong(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
+            sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
             return;
         }
         int kind = v[side]->kind == O_VECTOR ? vector_kind(v[side]) : K_BITS;
-        if (!side && kind == K_NONE) { sim_wrong(lw, "Unable to infer type of vector elements"); return; }
-        if (kind < 0) { sim_wrong(lw, "Incompatible elements of vector expression"); return; }
+        if (!side && kind == K_NONE) { sim_refuse_statement(lw, "Unable to infer type of vector elements"); return; }
+        if (kind < 0) { sim_refuse_statement(lw, "Incompatible elements of vector expression"); return; }
         sim_type e = kind != K_BITS || v[side]->kind != O_VECTOR ? t : bytes == 2 ? T_B16 : bytes == 4 ? T_B32 : T_B64;
         for (uint32_t k = 0; k < n; k++) {
             const sim_operand *o = v[side]->kind == O_VECTOR ? &v[side]->items[k] : k ? &zero : v[side];
@@ -765,11 +765,11 @@ static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
     uint32_t list = sim_list_begin(lw, n + 1), at[4];
     int kind = vector_kind(v);
     if (kind < 0) {
-        sim_wrong(lw, "Vector with elements of different types are not allowed in mov instruction");
+        sim_refuse_statement(lw, "Vector with elements of different types are not allowed in mov instruction");
         return;
     }
     if (!pack && kind == K_NONE) {
-        sim_wrong(lw, "Unable to infer type of vector elements");
+        sim_refuse_statement(lw, "Unable to infer type of vector elements");
         return;
     }
     for (uint32_t k = 0; k < n; k++) {
@@ -943,7 +943,7 @@ void sim_lower_bar(sim_lower *lw, const sim_statement *s)
     at = sub == 2;
     const sim_operand *id = &s->operands[at];
     if (id->kind == O_INT && (id->value < 0 || id->value > 15))
-        sim_wrong(lw, "Barrier number '%lld' out of range, expected to be in range [0..15]",
+        sim_refuse_statement(lw, "Barrier number '%lld' out of range, expected to be in range [0..15]",
                   (long long)id->value);
     uint32_t a = sim_source(lw, at, T_U32, 0), b = 0;
     bool counted = sub == 2 ? n == 4 : n == 2;
@@ -951,7 +951,7 @@ void sim_lower_bar(sim_lower *lw, const sim_statement *s)
     if (counted) {
         const sim_operand *o = &s->operands[at];
         if (o->kind == O_INT && o->value % 32)
-            sim_wrong(lw, "Number of threads participating in barrier must be in multiple of warp size");
+            sim_refuse_statement(lw, "Number of threads participating in barrier must be in multiple of warp size");
         b = sim_source(lw, at++, T_U32, 0);
     }
     uint32_t c = sub == 2 ? sim_source_pred(lw, at) : 0;
@@ -1033,7 +1033,7 @@ bool sim_uses_symbol(const sim_operand *o, const sim_symbol *y)
     return false;
 }
 
-static bool used(const sim_lower *lw, const sim_symbol *y)
+static bool is_symbol_used(const sim_lower *lw, const sim_symbol *y)
 {
     for (const sim_frame *frame = lw->frames; frame; frame = frame->next)
         for (uint32_t k = 0; k < frame->function->statement_count; k++) {
@@ -1049,7 +1049,7 @@ static void place_shared_symbol(sim_lower *lw, sim_symbol *y, uint64_t *at, uint
 {
     sim_kernel *k = lw->k;
     if (y->space != SP_SHARED || (y->size == 0) != dynamic) return;
-    if (!used(lw, y)) return;
+    if (!is_symbol_used(lw, y)) return;
     if (dynamic) {
         if (y->align > *dynamic_align) *dynamic_align = y->align;
         lw->has_dynamic = true;
@@ -1066,7 +1066,7 @@ static void place_shared_symbol(sim_lower *lw, sim_symbol *y, uint64_t *at, uint
     if (!dynamic) *at += y->size;
 }
 
-static int by_order(const void *a, const void *b)
+static int compare_order(const void *a, const void *b)
 {
     const sim_function *f = *(sim_function *const *)a, *g = *(sim_function *const *)b;
     return f->order < g->order ? -1 : f->order > g->order;
@@ -1084,7 +1084,7 @@ static void place_shared(sim_lower *lw)
     count = 0;
     for (sim_frame *x = lw->frames; x; x = x->next)
         if (x->function->has_shared) with_shared[count++] = x->function;
-    qsort(with_shared, count, sizeof *with_shared, by_order);
+    qsort(with_shared, count, sizeof *with_shared, compare_order);
     k->shared_base = lw->m->shared_base;
     for (int dynamic = 0; dynamic < 2; dynamic++) {
         if (dynamic) {
@@ -1129,7 +1129,7 @@ void sim_lower_abandon(sim_module *m)
 }
 
 /* Shrinks a complete array to its size. */
-static void *fit(void *array, uint32_t *capacity, uint32_t count, size_t item)
+static void *shrink_array(void *array, uint32_t *capacity, uint32_t count, size_t item)
 {
     void *p = count && count < *capacity ? realloc(array, count * item) : NULL;
     if (p) *capacity = count;
@@ -1179,9 +1179,9 @@ static void lower_function(sim_module *m, sim_function *f)
     sim_barriers_prepare(lw->k);
     for (sim_frame *frame = lw->frames; frame; frame = frame->next) frame->function->frame = NULL;
     sim_lower_abandon(m);
-    k->code = fit(k->code, &k->code_capacity, k->code_count, sizeof *k->code);
-    k->statements = fit(k->statements, &k->statement_capacity, k->code_count, sizeof *k->statements);
-    k->uses = fit(k->uses, &k->use_capacity, k->use_count, sizeof *k->uses);
+    k->code = shrink_array(k->code, &k->code_capacity, k->code_count, sizeof *k->code);
+    k->statements = shrink_array(k->statements, &k->statement_capacity, k->code_count, sizeof *k->statements);
+    k->uses = shrink_array(k->uses, &k->use_capacity, k->use_count, sizeof *k->uses);
     k->magic = 0x4b524e4c;
 }
 

@@ -9,7 +9,7 @@ static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_
 
 static void refuse(sim_lower *lw, const char *a, const char *b)
 {
-    sim_wrong(lw, "Modifier '.%s' cannot be combined with modifier '.%s'", a, b);
+    sim_refuse_statement(lw, "Modifier '.%s' cannot be combined with modifier '.%s'", a, b);
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */
@@ -32,7 +32,7 @@ typedef struct address {
     const sim_symbol *symbol;
 } address;
 
-static void settle_address(sim_lower *lw, address *a)
+static void complete_address(sim_lower *lw, address *a)
 {
     if (a->slot != UINT32_MAX) return;
     a->slot = sim_constant(lw, (uint64_t)a->offset, 2);
@@ -59,7 +59,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     if (b->kind == O_REG) {
         const sim_type_info *t = &sim_types[b->type];
         if (t->kind == K_FLOAT || t->kind == K_PRED || t->kind == K_PACKED) {
-            sim_wrong(lw,
+            sim_refuse_statement(lw,
                       "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
                       b->name, t->name);
             return false;
@@ -69,7 +69,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
             return false;
         }
         if (t->bytes < 8 && (space == SP_GENERIC || space == SP_GLOBAL)) {
-            sim_wrong(lw, "Program uses 32-bit address '%s' which is conflicting with .address_size 64",
+            sim_refuse_statement(lw, "Program uses 32-bit address '%s' which is conflicting with .address_size 64",
                       b->name);
             return false;
         }
@@ -82,7 +82,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     }
     if (b->kind == O_INT) {
         if (space != SP_LOCAL) {
-            sim_wrong(lw, "Immediate addresses allowed only for .local state space");
+            sim_refuse_statement(lw, "Immediate addresses allowed only for .local state space");
             return false;
         }
         out->wide = true;
@@ -103,7 +103,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
          only_generic = generic && !strcmp(lw->s->opcode, "prefetchu"),
          barrier = declared == SP_GLOBAL && space == SP_GENERIC && !strcmp(lw->s->opcode, "mbarrier");
     if ((space != declared && !generic && !(space == SP_GENERIC && declared == SP_GLOBAL)) || only_generic || barrier) {
-        sim_wrong(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')",
+        sim_refuse_statement(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')",
                   lw->full, y->name);
         return false;
     }
@@ -123,7 +123,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
         out->slot = out->slot == UINT32_MAX ? bytes : sim_add_64(lw, out->slot, bytes);
     }
     if (generic) {                                            /* converts the address to a generic one */
-        settle_address(lw, out);
+        complete_address(lw, out);
         sim_ins *i = sim_emit(lw, sim_cvta, F_PLAIN);
         i->a = out->slot;
         i->space = (uint8_t)where;
@@ -147,7 +147,7 @@ bool sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *
 {
     address a;
     if (!lower_address(lw, index, space, &a)) return false;
-    settle_address(lw, &a);
+    complete_address(lw, &a);
     *out = (sim_place){ a.slot, a.wide, a.offset, a.space };
     return true;
 }
@@ -195,16 +195,16 @@ static uint32_t vector_count(const sim_statement *s)
     return has(s, M_v2) ? 2 : has(s, M_v4) ? 4 : has(s, M_v8) ? 8 : 1;
 }
 
-static void not_there(sim_lower *lw, const sim_statement *s, int mod, sim_space space)
+static void refuse_state_space(sim_lower *lw, const sim_statement *s, int mod, sim_space space)
 {
     static const char *const spaces[] = { "generic", "global", "shared", "local", "const", "param" };
-    sim_wrong(lw, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'", sim_mod_name(mod),
+    sim_refuse_statement(lw, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'", sim_mod_name(mod),
               spaces[space], s->opcode);
 }
 
-static void only_global(sim_lower *lw, const sim_statement *s, sim_space space, int mod)
+static void require_global(sim_lower *lw, const sim_statement *s, sim_space space, int mod)
 {
-    if (space != SP_GLOBAL && space != SP_GENERIC) not_there(lw, s, mod, space);
+    if (space != SP_GLOBAL && space != SP_GENERIC) refuse_state_space(lw, s, mod, space);
 }
 
 static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space space, sim_type t,
@@ -214,18 +214,18 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
     bool ordered = has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release);
     bool scope = has(s, M_cta) || has(s, M_gpu) || has(s, M_sys) || has(s, M_cluster);
     uint32_t bytes = count * sim_types[t].bytes;
-    if (has(s, M_weak) || ordered) sim_gate(lw, "memory consistency model", 60, 70);
+    if (has(s, M_weak) || ordered) sim_require_version(lw, "memory consistency model", 60, 70);
     if (ordered && !scope) {
-        sim_wrong(lw, "Scope modifier required for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Scope modifier required for instruction '%s'", lw->full);
     }
     if (!ordered && scope) {
-        sim_wrong(lw, "Scope modifier without .relaxed, .acquire or .release for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Scope modifier without .relaxed, .acquire or .release for instruction '%s'", lw->full);
     }
-    if (has(s, M_cluster)) sim_gate(lw, ".cluster", 78, 90);
-    if (has(s, M_mmio)) sim_gate(lw, ".mmio", 82, 70);
-    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 78, 90);
-    if (has(s, M_shared_cta)) sim_gate(lw, "shared::cta", 78, 20);
-    if (has(s, M_param_entry) || has(s, M_param_func)) sim_gate(lw, "param::entry", 83, 20);
+    if (has(s, M_cluster)) sim_require_version(lw, ".cluster", 78, 90);
+    if (has(s, M_mmio)) sim_require_version(lw, ".mmio", 82, 70);
+    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
+    if (has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 20);
+    if (has(s, M_param_entry) || has(s, M_param_func)) sim_require_version(lw, "param::entry", 83, 20);
     for (size_t k = 0; k < sizeof cops / sizeof *cops; k++) {
         if (!has(s, cops[k])) continue;
         const char *name = sim_mod_name(cops[k]);
@@ -234,58 +234,58 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
             refuse(lw, has(s, M_relaxed) ? "relaxed" : has(s, M_acquire) ? "acquire" : "release", name);
     }
     if (has(s, M_nc)) {
-        sim_gate(lw, ".nc", 31, 32);
+        sim_require_version(lw, ".nc", 31, 32);
         if (space != SP_GLOBAL) {
-            sim_wrong(lw, "Modifier '.nc' requires state space .global in instruction '%s'", lw->full);
+            sim_refuse_statement(lw, "Modifier '.nc' requires state space .global in instruction '%s'", lw->full);
         }
         if (has(s, M_volatile)) refuse(lw, "volatile", "nc");
         if (ordered) refuse(lw, "relaxed or acquire", "nc");
     }
     for (int id = M_L1_evict_normal; id <= M_L1_no_allocate; id++) {
         if (!has(s, id)) continue;
-        sim_gate(lw, sim_mod_name(id), 74, 70);
-        only_global(lw, s, space, id);
+        sim_require_version(lw, sim_mod_name(id), 74, 70);
+        require_global(lw, s, space, id);
         for (size_t k = 0; k < sizeof cops / sizeof *cops; k++)
             if (has(s, cops[k])) refuse(lw, sim_mod_name(id), sim_mod_name(cops[k]));
         if (has(s, M_volatile)) refuse(lw, sim_mod_name(id), "volatile");
     }
-    for (int id = M_L2_64B; id <= M_L2_256B; id++) if (has(s, id)) only_global(lw, s, space, id);
+    for (int id = M_L2_64B; id <= M_L2_256B; id++) if (has(s, id)) require_global(lw, s, space, id);
     if (has(s, M_L2_cache_hint)) {
-        only_global(lw, s, space, M_L2_cache_hint);
+        require_global(lw, s, space, M_L2_cache_hint);
         if (has(s, M_volatile)) refuse(lw, "L2::cache_hint", "volatile");
     }
     if (has(s, M_mmio)) {
-        only_global(lw, s, space, M_mmio);
+        require_global(lw, s, space, M_mmio);
         if (!has(s, M_sys)) refuse(lw, "mmio", "cta, .cluster or .gpu");
         if (!has(s, M_relaxed) && !has(s, M_async))
-            sim_wrong(lw, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'", lw->full);
+            sim_refuse_statement(lw, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'", lw->full);
     }
     static const uint16_t strong[] = { M_volatile, M_relaxed, M_acquire, M_release };
     for (size_t k = 0; k < sizeof strong / sizeof *strong; k++)
         if (has(s, strong[k]) && (space == SP_CONST || space == SP_LOCAL || space == SP_PARAM))
-            not_there(lw, s, strong[k], space);
+            refuse_state_space(lw, s, strong[k], space);
     if (has(s, M_weak) && (has(s, M_volatile) || has(s, M_nc) || ordered))
         refuse(lw, "weak", has(s, M_nc) ? "nc" : has(s, M_volatile) ? "volatile" : "relaxed and such");
-    if (has(s, M_L2_64B) || has(s, M_L2_128B)) sim_gate(lw, "L2::128B", 74, 75);
-    if (has(s, M_L2_256B)) sim_gate(lw, "L2::256B", 74, 80);
-    if (has(s, M_L2_cache_hint)) sim_gate(lw, "L2::cache_hint", 74, 80);
+    if (has(s, M_L2_64B) || has(s, M_L2_128B)) sim_require_version(lw, "L2::128B", 74, 75);
+    if (has(s, M_L2_256B)) sim_require_version(lw, "L2::256B", 74, 80);
+    if (has(s, M_L2_cache_hint)) sim_require_version(lw, "L2::cache_hint", 74, 80);
     if (has(s, M_L2_evict_last) || has(s, M_L2_evict_normal) || has(s, M_L2_evict_first)) {
-        sim_gate(lw, "L2 eviction priority", 88, 100);
+        sim_require_version(lw, "L2 eviction priority", 88, 100);
         if (bytes != 32) {
-            sim_wrong(lw, "L2 eviction priority requires .v8.b32 or .v4.b64 in instruction '%s'", lw->full);
+            sim_refuse_statement(lw, "L2 eviction priority requires .v8.b32 or .v4.b64 in instruction '%s'", lw->full);
         }
     }
-    if (t == T_B128) sim_gate(lw, ".b128", 83, 70);
+    if (t == T_B128) sim_require_version(lw, ".b128", 83, 70);
     if (bytes > 16) {
-        sim_gate(lw, "256 bit wide load/store", 88, 100);
+        sim_require_version(lw, "256 bit wide load/store", 88, 100);
         if (bytes > 32 || t == T_B128) {
-            sim_wrong(lw, "Vector of %u bytes is too wide for instruction '%s'", bytes, lw->full);
+            sim_refuse_statement(lw, "Vector of %u bytes is too wide for instruction '%s'", bytes, lw->full);
         }
         if (space != SP_GLOBAL && space != SP_GENERIC) {
-            sim_wrong(lw, "256 bit wide accesses require state space .global");
+            sim_refuse_statement(lw, "256 bit wide accesses require state space .global");
         }
     } else if (count == 8) {
-        sim_wrong(lw, "Vector type .v8 needs 32-bit elements in instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Vector type .v8 needs 32-bit elements in instruction '%s'", lw->full);
     }
 }
 
@@ -297,12 +297,12 @@ static bool lower_elements(sim_lower *lw, uint32_t index, uint32_t count, sim_ty
     const sim_operand *o = &lw->s->operands[index];
     uint32_t n = o->kind == O_VECTOR ? o->count : 1;
     if (o->kind == O_VECTOR && n != 1 && n != 2 && n != 4 && n != 8) {
-        sim_wrong(lw, "Illegal vector size: %u", n);
+        sim_refuse_statement(lw, "Illegal vector size: %u", n);
     }
     if (n != count || (count > 1 && o->kind != O_VECTOR)) {
         if (count > 1 && o->kind != O_VECTOR)
-            sim_wrong(lw, "%s vector expected", destination ? "Result" : "Source");
-        sim_wrong(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
+            sim_refuse_statement(lw, "%s vector expected", destination ? "Result" : "Source");
+        sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
                   count);
         return false;
     }
@@ -356,7 +356,7 @@ static bool lower_parameter(sim_lower *lw, const address *a, sim_type t, uint32_
 }
 
 /* A load extends a signed value to 32 bits; registers of 16 bits keep zeros above their own. */
-static void cut_to_registers(sim_lower *lw, uint32_t count, uint32_t list)
+static void truncate_to_registers(sim_lower *lw, uint32_t count, uint32_t list)
 {
     const sim_operand *o = &lw->s->operands[0];
     for (uint32_t k = 0; k < count; k++) {
@@ -381,10 +381,10 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     if (!lower_elements(lw, 0, count, t, true, &list) || !good) return;
     bool is_signed = sim_types[t].kind == K_SINT;
     if (a.is_static && a.space == SP_PARAM && lower_parameter(lw, &a, t, count, list)) {
-        if (is_signed) cut_to_registers(lw, count, list);
+        if (is_signed) truncate_to_registers(lw, count, list);
         return;
     }
-    settle_address(lw, &a);
+    complete_address(lw, &a);
     sim_ins *i = sim_emit(lw, sim_ld, F_MEMORY);
     use_address(lw, &a, i);
     i->list = list;
@@ -396,7 +396,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     if (has(s, M_nc) || ldu) i->x |= X_NC;
     if (space == SP_PARAM) i->x |= X_PARAM;
     i->d = lw->k->lists[list];
-    if (is_signed) cut_to_registers(lw, count, list);
+    if (is_signed) truncate_to_registers(lw, count, list);
 }
 
 void sim_lower_st(sim_lower *lw, const sim_statement *s)
@@ -413,14 +413,14 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     if (!lower_elements(lw, 1, count, t, false, &list) || !good) return;
     if (space == SP_PARAM && a.symbol && a.symbol->is_formal
         && (a.symbol->function->is_entry || a.symbol->function != lw->frame->function)) {
-        sim_wrong(lw, "Illegal to write to function input parameter '%s'", a.symbol->name);
+        sim_refuse_statement(lw, "Illegal to write to function input parameter '%s'", a.symbol->name);
         return;
     }
     if (space == SP_PARAM && s->guard >= 0 && a.symbol) {
-        sim_wrong(lw, "Illegal to predicate instruction 'st.param' with operand '%s'", a.symbol->name);
+        sim_refuse_statement(lw, "Illegal to predicate instruction 'st.param' with operand '%s'", a.symbol->name);
         return;
     }
-    settle_address(lw, &a);
+    complete_address(lw, &a);
     sim_ins *i = sim_emit(lw, sim_st, F_MEMORY);
     use_address(lw, &a, i);
     i->list = list;
@@ -445,7 +445,7 @@ void sim_lower_hint(sim_lower *lw, const sim_statement *s)
         sim_emit(lw, sim_nop, F_PLAIN);
         return;
     }
-    settle_address(lw, &a);
+    complete_address(lw, &a);
     sim_ins *i = sim_emit(lw, sim_cache_line, F_MEMORY);
     use_address(lw, &a, i);
     i->op = s->form->sub == 2;
@@ -457,14 +457,14 @@ void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
     address to, from;
     if (!sim_operands_between(lw, hint ? 4 : 3, hint ? 5 : 4)) return;
     if (has(s, M_L2_64B) || has(s, M_L2_128B) || has(s, M_L2_256B))
-        sim_gate(lw, "cp.async with .level::prefetch_size", 74, 80);
-    if (hint) sim_gate(lw, "cp.async with .level::cache_hint", 74, 80);
+        sim_require_version(lw, "cp.async with .level::prefetch_size", 74, 80);
+    if (hint) sim_require_version(lw, "cp.async with .level::cache_hint", 74, 80);
     bool good = lower_address(lw, 0, SP_SHARED, &to);
     good &= lower_address(lw, 1, SP_GLOBAL, &from);
     const sim_operand *size = &s->operands[2];
     if (size->kind != O_INT
         || (cg ? size->value != 16 : size->value != 4 && size->value != 8 && size->value != 16)) {
-        sim_wrong(lw, "Argument 2 of instruction 'cp.async': unexpected value '%lld', expected to be %s",
+        sim_refuse_statement(lw, "Argument 2 of instruction 'cp.async': unexpected value '%lld', expected to be %s",
                   (long long)size->value, cg ? "16" : "4 or 8 or 16");
         return;
     }
@@ -472,7 +472,7 @@ void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
     if (n == 4) {
         const sim_operand *o = &s->operands[3];
         if (o->kind == O_REG && o->type == T_PRED) {
-            sim_gate(lw, "cp.async with ignore-src", 75, 80);
+            sim_require_version(lw, "cp.async with ignore-src", 75, 80);
             fourth = sim_source_pred(lw, 3);
             kind = 2;
         } else {
@@ -482,8 +482,8 @@ void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
     }
     if (hint) (void)sim_source(lw, s->operand_count - 1u, T_U64, 0);
     if (!good) return;
-    settle_address(lw, &to);
-    settle_address(lw, &from);
+    complete_address(lw, &to);
+    complete_address(lw, &from);
     sim_ins *i = sim_emit(lw, sim_cp_async, F_MEMORY);
     i->a = from.slot; /* c: src-size or ignore-src; imm, e: offsets in global, shared memory */
     i->b = to.slot;
@@ -522,12 +522,12 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     snprintf(word, sizeof word, " %s ", sim_types[t].name);
     bool half = t == T_F16 || t == T_BF16 || t == T_F16X2 || t == T_BF16X2;
     if (t == T_NONE || !strstr(ops[k].types, word) || (half && ops[k].op != A_ADD && count == 1)) {
-        sim_wrong(lw, "Unexpected instruction types specified for '%s.%s'", s->opcode,
+        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s.%s'", s->opcode,
                   sim_mod_name(ops[k].mod));
         return;
     }
     if (half != has(s, M_noftz)) {
-        sim_wrong(lw,
+        sim_refuse_statement(lw,
                   half ? "Modifier '.noftz' required for instruction '%s'"
                        : "Illegal modifier '.noftz' for instruction '%s'",
                   s->opcode);
@@ -535,24 +535,24 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     sim_space space = space_of(s);
     uint32_t bytes = sim_types[t].bytes;
     if (count > 1) {
-        sim_gate(lw, "vector atomics", 81, 90);
+        sim_require_version(lw, "vector atomics", 81, 90);
         if ((space != SP_GLOBAL && space != SP_GENERIC) || !(half || t == T_F32) || count * bytes > 16) {
-            sim_wrong(lw, "Illegal vector form of instruction '%s'", s->opcode);
+            sim_refuse_statement(lw, "Illegal vector form of instruction '%s'", s->opcode);
         }
-    } else if (t == T_F64) sim_gate(lw, "atom.add.f64", 50, 60);
-    else if (t == T_F16) sim_gate(lw, "atom.add.noftz.f16", 63, 70);
-    else if (t == T_F16X2) sim_gate(lw, "atom.add.noftz.f16x2", 62, 60);
-    else if (t == T_BF16 || t == T_BF16X2) sim_gate(lw, "atom.add.noftz.bf16", 78, 90);
+    } else if (t == T_F64) sim_require_version(lw, "atom.add.f64", 50, 60);
+    else if (t == T_F16) sim_require_version(lw, "atom.add.noftz.f16", 63, 70);
+    else if (t == T_F16X2) sim_require_version(lw, "atom.add.noftz.f16x2", 62, 60);
+    else if (t == T_BF16 || t == T_BF16X2) sim_require_version(lw, "atom.add.noftz.bf16", 78, 90);
     else if (bytes == 8 && ops[k].op >= A_MIN && ops[k].op <= A_XOR)
-        sim_gate(lw, "64-bit atom.min and such", 31, 32);
-    if (t == T_B16) sim_gate(lw, "atom.cas.b16", 63, 70);
-    if (t == T_B128) sim_gate(lw, "atom.b128", 83, 90);
+        sim_require_version(lw, "64-bit atom.min and such", 31, 32);
+    if (t == T_B16) sim_require_version(lw, "atom.cas.b16", 63, 70);
+    if (t == T_B128) sim_require_version(lw, "atom.b128", 83, 90);
     if (has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release) || has(s, M_acq_rel))
-        sim_gate(lw, "memory consistency model", 60, 70);
-    if (has(s, M_cta) || has(s, M_gpu) || has(s, M_sys)) sim_gate(lw, "atomic scopes", 50, 60);
-    if (has(s, M_cluster)) sim_gate(lw, ".cluster", 78, 90);
-    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 78, 90);
-    if (hint) sim_gate(lw, "L2::cache_hint", 74, 80);
+        sim_require_version(lw, "memory consistency model", 60, 70);
+    if (has(s, M_cta) || has(s, M_gpu) || has(s, M_sys)) sim_require_version(lw, "atomic scopes", 50, 60);
+    if (has(s, M_cluster)) sim_require_version(lw, ".cluster", 78, 90);
+    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
+    if (hint) sim_require_version(lw, "L2::cache_hint", 74, 80);
     n = (red ? 2u : 3u) + (ops[k].op == A_CAS) + hint;
     if (!sim_operands_between(lw, n, n)) return;
     uint32_t at = red ? 0 : 1;
@@ -563,7 +563,7 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     bool sink = !red && s->operands[0].kind == O_SINK;
     if (!red && !sink) good &= lower_elements(lw, 0, count, t, true, &list);
     if (!good) return;
-    settle_address(lw, &a);
+    complete_address(lw, &a);
     sim_ins *i = sim_emit(lw, sim_atom, F_MEMORY);
     use_address(lw, &a, i);
     i->list = values;
@@ -584,12 +584,12 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
     if (!sim_operands_between(lw, 2, 2)) return;
     sim_type t = s->type_count ? (sim_type)s->types[0] : T_U64;
     sim_space space = space_of(s);
-    if (has(s, M_param)) sim_gate(lw, "cvta.param", 77, 70);
-    if (has(s, M_param_entry)) sim_gate(lw, "param::entry", 83, 70);
-    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 78, 90);
-    if (has(s, M_shared_cta)) sim_gate(lw, "shared::cta", 78, 30);
+    if (has(s, M_param)) sim_require_version(lw, "cvta.param", 77, 70);
+    if (has(s, M_param_entry)) sim_require_version(lw, "param::entry", 83, 70);
+    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
+    if (has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 30);
     if (t != T_U64) {
-        sim_wrong(lw, "cvta.u32 conflicts with .address_size 64");
+        sim_refuse_statement(lw, "cvta.u32 conflicts with .address_size 64");
         return;
     }
     uint32_t a;
@@ -604,7 +604,7 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
             return;
         }
         if ((sim_space)y->space != space) {
-            sim_wrong(lw, "State space mismatch between instruction and address in instruction 'cvta' ('%s')",
+            sim_refuse_statement(lw, "State space mismatch between instruction and address in instruction 'cvta' ('%s')",
                       o->name);
             return;
         }
@@ -621,10 +621,10 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
 void sim_lower_isspacep(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 2, 2)) return;
-    if (has(s, M_param)) sim_gate(lw, "isspacep.param", 77, 70);
-    if (has(s, M_param_entry)) sim_gate(lw, "param::entry", 83, 70);
-    if (has(s, M_shared_cluster)) sim_gate(lw, "shared::cluster", 78, 90);
-    if (has(s, M_const)) sim_gate(lw, "isspacep.const", 31, 20);
+    if (has(s, M_param)) sim_require_version(lw, "isspacep.param", 77, 70);
+    if (has(s, M_param_entry)) sim_require_version(lw, "param::entry", 83, 70);
+    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
+    if (has(s, M_const)) sim_require_version(lw, "isspacep.const", 31, 20);
     uint32_t d = sim_dest_pred(lw, &s->operands[0], 0), a = sim_source(lw, 1, T_U64, 0);
     sim_ins *i = sim_emit(lw, sim_isspacep, F_PLAIN);
     i->d = d;
@@ -648,14 +648,14 @@ static void check_rounding(sim_lower *lw, const sim_statement *s, const char *ne
         if (!legal) wrong++;
     }
     if (wrong || found > 1) {
-        sim_wrong(lw, "Illegal rounding modifier for instruction 'cvt' (legal: %s)",
+        sim_refuse_statement(lw, "Illegal rounding modifier for instruction 'cvt' (legal: %s)",
                   *needed ? needed : "none");
     } else if (!found && !optional) {
-        sim_wrong(lw, "Rounding modifier required for instruction 'cvt' (one of %s)", needed);
+        sim_refuse_statement(lw, "Rounding modifier required for instruction 'cvt' (one of %s)", needed);
     }
 }
 
-static bool only(sim_lower *lw, const sim_statement *s, const char *allowed)
+static bool allow_modifiers(sim_lower *lw, const sim_statement *s, const char *allowed)
 {
     for (int id = M_rpi + 1; id < M_COUNT; id++) {
         if (!has(s, id)) continue;
@@ -663,7 +663,7 @@ static bool only(sim_lower *lw, const sim_statement *s, const char *allowed)
         size_t n = strlen(name);
         while (p && !((p == allowed || p[-1] == ' ') && (!p[n] || p[n] == ' '))) p = strstr(p + 1, name);
         if (p) continue;
-        sim_wrong(lw, "Illegal modifier '.%s' for instruction 'cvt' of these types", name);
+        sim_refuse_statement(lw, "Illegal modifier '.%s' for instruction 'cvt' of these types", name);
         return false;
     }
     return true;
@@ -684,64 +684,64 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
              (d == T_F16 || d == T_BF16) && a == T_F32 ? "relu satfinite " : "");
     if (d == T_TF32 && a == T_F32) {
         check_rounding(lw, s, "rn rz rna", false);
-        if (has(s, M_rna)) sim_gate(lw, "cvt.rna.tf32", has(s, M_satfinite) ? 81 : 70, 80);
-        else sim_gate(lw, "cvt.rn.tf32", has(s, M_satfinite) ? 86 : 78, has(s, M_satfinite) ? 100 : 90);
-        only(lw, s, "relu satfinite");
+        if (has(s, M_rna)) sim_require_version(lw, "cvt.rna.tf32", has(s, M_satfinite) ? 81 : 70, 80);
+        else sim_require_version(lw, "cvt.rn.tf32", has(s, M_satfinite) ? 86 : 78, has(s, M_satfinite) ? 100 : 90);
+        allow_modifiers(lw, s, "relu satfinite");
     } else if ((d == T_F16X2 || d == T_BF16X2) && a == T_F32) {
         check_rounding(lw, s, "rn rz", false);
-        sim_gate(lw, "cvt to .f16x2", has(s, M_satfinite) ? 81 : 70, 80);
-        only(lw, s, "relu satfinite");
+        sim_require_version(lw, "cvt to .f16x2", has(s, M_satfinite) ? 81 : 70, 80);
+        allow_modifiers(lw, s, "relu satfinite");
     } else if ((d == T_E4M3X2 || d == T_E5M2X2) && (a == T_F32 || a == T_F16X2)) {
         check_rounding(lw, s, "rn", false);
-        sim_gate(lw, "cvt to .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
-        only(lw, s, "relu satfinite");
+        sim_require_version(lw, "cvt to .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
+        allow_modifiers(lw, s, "relu satfinite");
         if (!has(s, M_satfinite)) {
-            sim_wrong(lw, "Modifier '.satfinite' required for instruction 'cvt'");
+            sim_refuse_statement(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         }
     } else if (d == T_F16X2 && (a == T_E4M3X2 || a == T_E5M2X2)) {
         check_rounding(lw, s, "rn", false);
-        sim_gate(lw, "cvt from .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
-        only(lw, s, "relu");
+        sim_require_version(lw, "cvt from .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
+        allow_modifiers(lw, s, "relu");
     } else if (!fine) {
-        sim_wrong(lw, "Unexpected instruction types specified for 'cvt'");
-    } else if (!df && !af) { check_rounding(lw, s, "", true); only(lw, s, allowed); }
+        sim_refuse_statement(lw, "Unexpected instruction types specified for 'cvt'");
+    } else if (!df && !af) { check_rounding(lw, s, "", true); allow_modifiers(lw, s, allowed); }
     else if (df && !af) {
         check_rounding(lw, s, "rn rz rm rp", false);
-        if (d == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, allowed);
+        if (d == T_BF16) sim_require_version(lw, "cvt with .bf16", 78, 90);
+        allow_modifiers(lw, s, allowed);
     } else if (!df && af) {
         check_rounding(lw, s, "rni rzi rmi rpi", false);
-        if (a == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, allowed);
+        if (a == T_BF16) sim_require_version(lw, "cvt with .bf16", 78, 90);
+        allow_modifiers(lw, s, allowed);
     } else if (d == a) {
         check_rounding(lw, s, "rni rzi rmi rpi", true);
-        if (a == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, allowed);
+        if (a == T_BF16) sim_require_version(lw, "cvt with .bf16", 78, 90);
+        allow_modifiers(lw, s, allowed);
     } else if (a == T_BF16 && d == T_F32) {
         check_rounding(lw, s, "", true);
-        sim_gate(lw, "cvt.f32.bf16", has(s, M_ftz) || has(s, M_sat) ? 78 : 71,
+        sim_require_version(lw, "cvt.f32.bf16", has(s, M_ftz) || has(s, M_sat) ? 78 : 71,
                  has(s, M_ftz) || has(s, M_sat) ? 90 : 80);
-        only(lw, s, allowed);
+        allow_modifiers(lw, s, allowed);
     } else if (sim_types[d].bytes == sim_types[a].bytes) { /* f16 to bf16, or the reverse */
         check_rounding(lw, s, "rn rz rm rp", true);
-        sim_gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, allowed);
+        sim_require_version(lw, "cvt with .bf16", 78, 90);
+        allow_modifiers(lw, s, allowed);
     } else if (sim_types[d].bytes > sim_types[a].bytes) {
         check_rounding(lw, s, "", true);
-        if (a == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
-        only(lw, s, allowed);
+        if (a == T_BF16) sim_require_version(lw, "cvt with .bf16", 78, 90);
+        allow_modifiers(lw, s, allowed);
     } else {
         check_rounding(lw, s, "rn rz rm rp", false);
-        if (d == T_BF16 && a == T_F32) sim_gate(lw, "cvt.bf16.f32", 70, 80);
-        else if (d == T_BF16 || a == T_BF16) sim_gate(lw, "cvt with .bf16", 78, 90);
-        if (has(s, M_relu)) sim_gate(lw, "cvt with .relu", 70, 80);
-        if (has(s, M_satfinite)) sim_gate(lw, "cvt with .satfinite", 81, 80);
-        only(lw, s, allowed);
+        if (d == T_BF16 && a == T_F32) sim_require_version(lw, "cvt.bf16.f32", 70, 80);
+        else if (d == T_BF16 || a == T_BF16) sim_require_version(lw, "cvt with .bf16", 78, 90);
+        if (has(s, M_relu)) sim_require_version(lw, "cvt with .relu", 70, 80);
+        if (has(s, M_satfinite)) sim_require_version(lw, "cvt with .satfinite", 81, 80);
+        allow_modifiers(lw, s, allowed);
     }
     return lw->errors == before;
 }
 
-static int quick_conversion(sim_type d, sim_type a, uint32_t x)
+static int fast_conversion(sim_type d, sim_type a, uint32_t x)
 {
     bool ai = sim_types[a].kind == K_UINT || sim_types[a].kind == K_SINT,
          di = sim_types[d].kind == K_UINT || sim_types[d].kind == K_SINT;
@@ -777,7 +777,7 @@ static int quick_conversion(sim_type d, sim_type a, uint32_t x)
 }
 
 /* Types that cvt only takes in registers of exactly their size. */
-static bool young(sim_type t)
+static bool needs_exact_register(sim_type t)
 {
     return t == T_BF16 || t == T_BF16X2 || t == T_TF32
            || (sim_types[t].kind == K_PACKED && t != T_F16X2 && sim_types[t].bytes <= 4);
@@ -787,14 +787,14 @@ void sim_lower_cvt(sim_lower *lw, const sim_statement *s)
 {
     if (sim_lower_narrow_cvt(lw, s)) return;
     if (s->type_count != 2) {
-        sim_wrong(lw, "Unexpected instruction types specified for 'cvt'");
+        sim_refuse_statement(lw, "Unexpected instruction types specified for 'cvt'");
         return;
     }
     sim_type d = (sim_type)s->types[0], a = (sim_type)s->types[1];
     if (!check_cvt(lw, s, d, a)) return;
     bool pack = a == T_F32 && sim_types[d].kind == K_PACKED;
     if (!sim_operands_between(lw, pack ? 3 : 2, pack ? 3 : 2)) return;
-    int flags = young(d) || young(a) ? 0 : WIDER_OK;
+    int flags = needs_exact_register(d) || needs_exact_register(a) ? 0 : WIDER_OK;
     uint32_t slot_a = sim_source(lw, 1, a, flags), slot_b = pack ? sim_source(lw, 2, a, flags) : 0;
     const sim_operand *o = &s->operands[0];
     uint32_t slot_d = sim_dest(lw, 0, d, flags), to = slot_d, x = sim_flags_of(s);
@@ -806,7 +806,7 @@ void sim_lower_cvt(sim_lower *lw, const sim_statement *s)
                         : d == T_F16X2  ? OP_cvt_f16x2_f32
                         : d == T_BF16X2 ? OP_cvt_bf16x2_f32
                                         : SIM_NO_OP)
-                     : quick_conversion(d, a, x);
+                     : fast_conversion(d, a, x);
     sim_ins *i = sim_emit(lw, sim_op_handler(quick == SIM_NO_OP ? OP_cvt_any : quick), F_PLAIN);
     i->d = to;
     i->a = slot_a;
@@ -937,7 +937,7 @@ bool sim_row_address(sim_lower *lw, uint32_t index, sim_space space, uint32_t *s
 {
     address a;
     if (!lower_address(lw, index, space, &a)) return false;
-    settle_address(lw, &a);
+    complete_address(lw, &a);
     *slot = a.slot;
     *offset = a.offset;
     *wide = a.wide;

@@ -105,7 +105,7 @@ static bool read_words(sim_lower *lw, const sim_statement *s, uint64_t needed, u
     for (const char *p = s->words; p && *p == '.';) {
         size_t n = strcspn(++p, ".");
         if (!read_word(p, n, o)) {
-            sim_wrong(lw, "Unknown modifier '.%.*s' in '%s'", (int)n, p, lw->full);
+            sim_refuse_statement(lw, "Unknown modifier '.%.*s' in '%s'", (int)n, p, lw->full);
             return false;
         }
         p += n;
@@ -113,22 +113,22 @@ static bool read_words(sim_lower *lw, const sim_statement *s, uint64_t needed, u
     for (int k = 0; k < N_COUNT; k++) {
         uint64_t bit = UINT64_C(1) << k;
         if ((needed & bit) && !(o->have & bit)) {
-            sim_wrong(lw, "Modifier '.%s' required for instruction '%s'", word_names[k], lw->full);
+            sim_refuse_statement(lw, "Modifier '.%s' required for instruction '%s'", word_names[k], lw->full);
             return false;
         }
         if ((o->have & bit) && !((needed | allowed) & bit)) {
-            sim_wrong(lw, "Illegal modifier '.%s' for instruction '%s'", word_names[k], lw->full);
+            sim_refuse_statement(lw, "Illegal modifier '.%s' for instruction '%s'", word_names[k], lw->full);
             return false;
         }
     }
     return true;
 }
 
-static bool one_of(sim_lower *lw, const words *o, uint64_t group, const char *names)
+static bool require_one(sim_lower *lw, const words *o, uint64_t group, const char *names)
 {
     uint64_t have = o->have & group;
     if (have && !(have & (have - 1))) return true;
-    sim_wrong(lw,
+    sim_refuse_statement(lw,
               have ? "Only one of the modifiers %s can be used in instruction '%s'"
                    : "One of the modifiers %s is required for instruction '%s'",
               names, lw->full);
@@ -140,12 +140,12 @@ static void gate_family(sim_lower *lw, uint32_t version, uint32_t least, uint32_
 {
     const sim_module *m = lw->m;
     if (m->target < least || m->target > most || !m->target_suffix)
-        sim_wrong(lw, "Feature '%s' requires .target sm_%ua%s", lw->full, least,
+        sim_refuse_statement(lw, "Feature '%s' requires .target sm_%ua%s", lw->full, least,
                   most > least ? " or its family" : "");
-    sim_gate(lw, lw->full, version, 0);
+    sim_require_version(lw, lw->full, version, 0);
 }
 
-static bool listed(const char *list, uint8_t type)
+static bool is_in_list(const char *list, uint8_t type)
 {
     const char *name = sim_elements[type].name;
     size_t n = strlen(name);
@@ -167,7 +167,7 @@ static bool fragment(sim_lower *lw, uint32_t index, uint32_t count, uint8_t type
         return false;
     }
     if (o->count != count) {
-        sim_wrong(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
+        sim_refuse_statement(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
                   index, lw->full, o->count);
         return false;
     }
@@ -209,7 +209,7 @@ static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most,
         return false;
     }
     if (o->value < least || o->value > most) {
-        sim_wrong(lw,
+        sim_refuse_statement(lw,
                   "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
                   "[%lld..%lld]",
                   index, lw->full, (long long)o->value, (long long)least, (long long)most);
@@ -227,7 +227,7 @@ static bool matrix_memory(sim_lower *lw, const sim_statement *s, bool load, sim_
     memset(t, 0, sizeof *t);
     if (!read_words(lw, s, W_WARP | W(SHAPE), W(TRANS) | W(X1) | W(X2) | W(X4) | W(SHARED) | W(SHARED_CTA),
                     &o)
-        || !one_of(lw, &o, W(X1) | W(X2) | W(X4), ".x1, .x2, .x4") || !sim_operands_between(lw, 2, 2))
+        || !require_one(lw, &o, W(X1) | W(X2) | W(X4), ".x1, .x2, .x4") || !sim_operands_between(lw, 2, 2))
         return false;
     bool small = o.m == 8 && o.n == 8 && !o.k, trans = o.have & W(TRANS);
     uint8_t type = o.type_count ? o.types[o.type_count - 1] : E_NONE;
@@ -242,13 +242,13 @@ static bool matrix_memory(sim_lower *lw, const sim_statement *s, bool load, sim_
                       && (type == E_B6X16 || type == E_B4X16))
             : o.m == 16 && o.n == 8 && !o.k && trans && o.type_count == 1 && type == E_B8;
     if (!good) {
-        sim_wrong(lw, "Shape, types and .trans do not go together in instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Shape, types and .trans do not go together in instruction '%s'", lw->full);
         return false;
     }
     if (!small)
         gate_family(lw, 86, 100, 199);
     else
-        sim_gate(lw, lw->full, load ? (o.have & W(SHARED_CTA) ? 78 : 65) : 78, load ? 75 : 90);
+        sim_require_version(lw, lw->full, load ? (o.have & W(SHARED_CTA) ? 78 : 65) : 78, load ? 75 : 90);
     t->m = (uint16_t)o.m;
     t->trans = trans;
     t->space = o.have & (W(SHARED) | W(SHARED_CTA)) ? SP_SHARED : SP_GENERIC;
@@ -281,7 +281,7 @@ void sim_lower_movmatrix(sim_lower *lw, const sim_statement *s)
     sim_tensor t = { 0 };
     if (!read_words(lw, s, W_WARP | W(SHAPE) | W(TRANS), 0, &o) || !sim_operands_between(lw, 2, 2)) return;
     if (o.m != 8 || o.n != 8 || o.k || o.type_count != 1 || o.types[0] != E_B16) {
-        sim_wrong(lw, "Shape and type of instruction '%s' have to be .m8n8 and .b16", lw->full);
+        sim_refuse_statement(lw, "Shape and type of instruction '%s' have to be .m8n8 and .b16", lw->full);
         return;
     }
     if (s->operands[1].kind == O_INT) {
@@ -369,8 +369,8 @@ static const mma_row *find_row(const mma_row *rows, size_t count, const words *o
         const mma_row *r = &rows[k];
         if (r->m != o->m || r->n != o->n || r->k != o->k || r->kind != (o->have & W_KINDS)) continue;
         *shape = true;
-        if (o->type_count < 4 || !listed(r->a, o->types[1]) || !listed(r->results, o->types[0])
-            || (r->b ? !listed(r->b, o->types[2]) : o->types[1] != o->types[2]))
+        if (o->type_count < 4 || !is_in_list(r->a, o->types[1]) || !is_in_list(r->results, o->types[0])
+            || (r->b ? !is_in_list(r->b, o->types[2]) : o->types[1] != o->types[2]))
             continue;
         bool mixed = r->m == 8 && o->types[1] == E_F16 && o->types[0] == E_F32 && o->types[3] == E_F16;
         if (o->types[0] != o->types[3] && !mixed) continue;
@@ -416,7 +416,7 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
                                            : 0,
              vectors = name ? (uint32_t)(name[6] - '0') : 0;
     if (!name || (given ? given != vectors : row->kind == W(MXF4NVF4))) {
-        sim_wrong(lw, "Scale type and vector of instruction '%s' do not go together", lw->full);
+        sim_refuse_statement(lw, "Scale type and vector of instruction '%s' do not go together", lw->full);
         return false;
     }
     t->scale_type = type;
@@ -433,7 +433,7 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
             if (pair->items[e].kind == O_INT
                 && (pair->items[e].value < 0 || pair->items[e].value > most[e]
                     || (!e && vectors == 2 && pair->items[e].value & 1))) {
-                sim_wrong(lw, "Argument %u of instruction '%s': value '%lld' out of range", at + n * 2 + 1,
+                sim_refuse_statement(lw, "Argument %u of instruction '%s': value '%lld' out of range", at + n * 2 + 1,
                           lw->full, (long long)pair->items[e].value);
                 return false;
             }
@@ -454,48 +454,48 @@ static bool check_mma_words(sim_lower *lw, const words *o, const mma_row *row, b
     bool integer = a == E_S8 || a == E_U8 || a == E_S4 || a == E_U4, quads = row->m == 8 && a == E_F16,
          round = o->have & (W(RN) | W(RZ) | W(RM) | W(RP));
     if (o->layout_count != 2) {
-        sim_wrong(lw, "Both layouts are required for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Both layouts are required for instruction '%s'", lw->full);
         return false;
     }
     if (!quads && (o->layouts[0] || !o->layouts[1])) {
-        sim_wrong(lw, "The layouts of instruction '%s' have to be .row.col", lw->full);
+        sim_refuse_statement(lw, "The layouts of instruction '%s' have to be .row.col", lw->full);
         return false;
     }
     if ((o->have & W(SATFINITE) && !integer) || (round && a != E_F64)
         || (o->have & (W(XOR) | W(AND) | W(POPC)) && a != E_B1)) {
-        sim_wrong(lw, "Illegal modifier for instruction '%s' of these types", lw->full);
+        sim_refuse_statement(lw, "Illegal modifier for instruction '%s' of these types", lw->full);
         return false;
     }
-    if (round && !one_of(lw, o, W(RN) | W(RZ) | W(RM) | W(RP), ".rn, .rz, .rm, .rp")) return false;
+    if (round && !require_one(lw, o, W(RN) | W(RZ) | W(RM) | W(RP), ".rn, .rz, .rm, .rp")) return false;
     if (a == E_B1) {
-        if (!one_of(lw, o, W(XOR) | W(AND), ".xor, .and") || !(o->have & W(POPC))) {
+        if (!require_one(lw, o, W(XOR) | W(AND), ".xor, .and") || !(o->have & W(POPC))) {
             if (!(o->have & W(POPC)))
-                sim_wrong(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
+                sim_refuse_statement(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
             return false;
         }
-        if (o->have & W(AND)) sim_gate(lw, lw->full, 71, 80);
+        if (o->have & W(AND)) sim_require_version(lw, lw->full, 71, 80);
     }
     if (row->kind) {
         bool scaled = row->scales != NULL;
         if (scaled != !!(o->have & W(BLOCK_SCALE)) || o->type_count != (scaled ? 5 : 4)
             || (!scaled && o->have & (W(VEC_1X) | W(VEC_2X) | W(VEC_4X)))) {
-            sim_wrong(lw, "Scaling and kind of instruction '%s' do not go together", lw->full);
+            sim_refuse_statement(lw, "Scaling and kind of instruction '%s' do not go together", lw->full);
             return false;
         }
         if (sparse && !(o->have & W(SP_ORDERED))) {
-            sim_wrong(lw, "Modifier '.sp::ordered_metadata' required for instruction '%s'", lw->full);
+            sim_refuse_statement(lw, "Modifier '.sp::ordered_metadata' required for instruction '%s'", lw->full);
             return false;
         }
         gate_family(lw, row->version, 120, 121);
     } else {
         if (o->type_count != 4 || o->have & (W(BLOCK_SCALE) | W(VEC_1X) | W(VEC_2X) | W(VEC_4X))) {
-            sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+            sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
             return false;
         }
         if (row->target == 120) gate_family(lw, row->version, 120, 121);
-        else sim_gate(lw, lw->full, row->version, row->target);
+        else sim_require_version(lw, lw->full, row->version, row->target);
     }
-    if (o->have & W(SP_ORDERED)) sim_gate(lw, lw->full, 85, 80);
+    if (o->have & W(SP_ORDERED)) sim_require_version(lw, lw->full, 85, 80);
     return true;
 }
 
@@ -514,9 +514,9 @@ void sim_lower_mma(sim_lower *lw, const sim_statement *s)
                                 : find_row(dense_rows, sizeof dense_rows / sizeof *dense_rows, &o, &shape);
     if (!row) {
         if (shape)
-            sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+            sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
         else
-            sim_wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o.m, o.n, o.k, lw->full);
+            sim_refuse_statement(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o.m, o.n, o.k, lw->full);
         return;
     }
     uint32_t count = 4 + (sparse ? 2 : 0) + (row->scales ? 4 : 0);
@@ -571,12 +571,12 @@ static const wmma_row *find_wmma(sim_lower *lw, const words *o, uint8_t type, bo
         const wmma_row *r = &wmma_rows[k];
         if (r->m != o->m || r->n != o->n || r->k != o->k) continue;
         shape = true;
-        if (listed(result ? r->results : r->types, type)) return r;
+        if (is_in_list(result ? r->results : r->types, type)) return r;
     }
     if (shape)
-        sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
     else
-        sim_wrong(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o->m, o->n, o->k, lw->full);
+        sim_refuse_statement(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o->m, o->n, o->k, lw->full);
     return NULL;
 }
 
@@ -584,13 +584,13 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
 {
     sim_tensor t = { 0 };
     uint64_t parts = W(A) | W(B) | W(C) | W(D), part = o->have & parts;
-    if (!one_of(lw, o, parts, store ? ".d" : ".a, .b, .c")) return;
+    if (!require_one(lw, o, parts, store ? ".d" : ".a, .b, .c")) return;
     if ((part == W(D)) != store) {
-        sim_wrong(lw, "Illegal matrix for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Illegal matrix for instruction '%s'", lw->full);
         return;
     }
     if (o->type_count != 1 || o->layout_count != 1) {
-        sim_wrong(lw, "One type and one layout are required for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "One type and one layout are required for instruction '%s'", lw->full);
         return;
     }
     if (!sim_operands_between(lw, 2, 3)) return;
@@ -599,11 +599,11 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
     const wmma_row *r = find_wmma(lw, o, type, result);
     if (!r) return;
     if (sim_elements[type].bits < 8 && o->layouts[0] != (part == W(B))) {
-        sim_wrong(lw, "Illegal layout for instruction '%s': .%s is required", lw->full,
+        sim_refuse_statement(lw, "Illegal layout for instruction '%s': .%s is required", lw->full,
                   part == W(B) ? "col" : "row");
         return;
     }
-    sim_gate(lw, lw->full, r->version, r->target);
+    sim_require_version(lw, lw->full, r->version, r->target);
     t.m = r->m;
     t.n = r->n;
     t.k = r->k;
@@ -630,27 +630,27 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
         o->type_count = 4;
     }
     if (o->type_count != 4 || o->layout_count != 2) {
-        sim_wrong(lw, "Types or layouts are missing in instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Types or layouts are missing in instruction '%s'", lw->full);
         return;
     }
     const wmma_row *r = find_wmma(lw, o, o->types[1], false);
     if (!r) return;
     uint8_t a = o->types[1];
     bool round = o->have & (W(RN) | W(RZ) | W(RM) | W(RP)), bits = sim_elements[a].bits < 8;
-    if (o->types[2] != a || !listed(r->results, o->types[0]) || !listed(r->results, o->types[3])
+    if (o->types[2] != a || !is_in_list(r->results, o->types[0]) || !is_in_list(r->results, o->types[3])
         || (bits && (o->layouts[0] || !o->layouts[1])) || (round && a != E_F64)
         || (o->have & (W(XOR) | W(AND) | W(POPC)) && a != E_B1)
-        || (o->have & W(SATFINITE) && !listed(BYTES " " NIBBLES, a))) {
-        sim_wrong(lw, "Modifiers and types do not go together in instruction '%s'", lw->full);
+        || (o->have & W(SATFINITE) && !is_in_list(BYTES " " NIBBLES, a))) {
+        sim_refuse_statement(lw, "Modifiers and types do not go together in instruction '%s'", lw->full);
         return;
     }
-    if (a == E_B1 && (!(o->have & W(POPC)) || !one_of(lw, o, W(XOR) | W(AND), ".xor, .and"))) {
-        if (!(o->have & W(POPC))) sim_wrong(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
+    if (a == E_B1 && (!(o->have & W(POPC)) || !require_one(lw, o, W(XOR) | W(AND), ".xor, .and"))) {
+        if (!(o->have & W(POPC))) sim_refuse_statement(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
         return;
     }
     if (!sim_operands_between(lw, 4, 4)) return;
-    sim_gate(lw, lw->full, r->version, r->target);
-    if (o->have & W(AND)) sim_gate(lw, lw->full, 71, 80);
+    sim_require_version(lw, lw->full, r->version, r->target);
+    if (o->have & W(AND)) sim_require_version(lw, lw->full, 71, 80);
     t.m = r->m;
     t.n = r->n;
     t.k = r->k;
@@ -673,15 +673,15 @@ void sim_lower_wmma(sim_lower *lw, const sim_statement *s)
                         | W(SHARED_CTA) | W(SATFINITE) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM)
                         | W(RP),
                     &o)
-        || !one_of(lw, &o, W(LOAD) | W(STORE) | W(MMA), ".load, .store, .mma"))
+        || !require_one(lw, &o, W(LOAD) | W(STORE) | W(MMA), ".load, .store, .mma"))
         return;
     uint64_t memory = W(A) | W(B) | W(C) | W(D) | W(GLOBAL) | W(SHARED) | W(SHARED_CTA),
              product = W(SATFINITE) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM) | W(RP);
     if (o.have & (o.have & W(MMA) ? memory : product)) {
-        sim_wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Illegal modifier for instruction '%s'", lw->full);
         return;
     }
-    sim_gate(lw, lw->full, 63, 0);                   /* because W_WARP requires .aligned */
+    sim_require_version(lw, lw->full, 63, 0);                   /* because W_WARP requires .aligned */
     if (o.have & W(MMA))
         lower_wmma_mma(lw, &o);
     else
@@ -707,7 +707,7 @@ static bool wgmma_order(sim_lower *lw, const words *o)
     sim_tensor t = { 0 };
     int64_t pending = 0;
     if (o->type_count || o->layout_count || (o->have & ~(W_WARP | which))) {
-        sim_wrong(lw, "Illegal modifier for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Illegal modifier for instruction '%s'", lw->full);
         return false;
     }
     uint32_t count = which == W(WAIT) ? 1 : 0;
@@ -728,17 +728,17 @@ static const wgmma_row *find_wgmma(sim_lower *lw, const words *o, bool sparse)
 {
     const wgmma_row *row = NULL;
     for (size_t k = 0; k < sizeof wgmma_rows / sizeof *wgmma_rows && o->type_count == 3; k++)
-        if (listed(wgmma_rows[k].types, o->types[1]) && listed(wgmma_rows[k].types, o->types[2])
-            && listed(wgmma_rows[k].results, o->types[0]))
+        if (is_in_list(wgmma_rows[k].types, o->types[1]) && is_in_list(wgmma_rows[k].types, o->types[2])
+            && is_in_list(wgmma_rows[k].results, o->types[0]))
             row = &wgmma_rows[k];
     if (!row || (sparse && o->types[1] == E_B1)) {
-        sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return NULL;
     }
     uint32_t k = 256u / sim_elements[o->types[1]].bits * (sparse ? 2 : 1);
     bool steps = !row->bytes || o->n == 8 || o->n == 24 || o->n % 16 == 0;
     if (o->m != 64 || !o->n || o->n > 256 || o->n % 8 || !steps || o->k != k) {
-        sim_wrong(lw, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", o->m, o->n, o->k, lw->full);
+        sim_refuse_statement(lw, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", o->m, o->n, o->k, lw->full);
         return NULL;
     }
     return row;
@@ -754,10 +754,10 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     if (o->layout_count
         || (bits ? (o->have & (W(AND) | W(POPC))) != (W(AND) | W(POPC)) : o->have & (W(AND) | W(POPC)))
         || (o->have & W(SATFINITE) && (row->scales || bits))) {
-        sim_wrong(lw, "Illegal modifiers for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Illegal modifiers for instruction '%s'", lw->full);
         return;
     }
-    if (sparse) sim_gate(lw, lw->full, 82, 90);
+    if (sparse) sim_require_version(lw, lw->full, 82, 90);
     uint32_t at = sparse ? 5 : 3;
     bool shared = s->operand_count > 1 && s->operands[1].kind != O_VECTOR;
     uint32_t count = at + 1 + (row->scales ? 2 : 0) + (row->transposes ? (shared ? 2 : 1) : 0);
@@ -780,7 +780,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     t.scale_d = sim_source_pred(lw, at++);
     for (uint32_t n = 0; n < 2 && row->scales; n++, at++) {
         if (s->operands[at].kind != O_INT || (s->operands[at].value != 1 && s->operands[at].value != -1)) {
-            sim_wrong(lw, "Argument %u of instruction '%s': expected to be -1 or 1", at, lw->full);
+            sim_refuse_statement(lw, "Argument %u of instruction '%s': expected to be -1 or 1", at, lw->full);
             return;
         }
         *(n ? &t.b_negative : &t.a_negative) = s->operands[at].value < 0;
@@ -806,10 +806,10 @@ void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
     words o;
     uint64_t all = W(FENCE) | W(COMMIT) | W(WAIT) | W(ASYNC);
     if (!read_words(lw, s, W(SYNC), W(ALIGNED) | all | W(SHAPE) | W(SP) | W(SATFINITE) | W(AND) | W(POPC), &o)
-        || !one_of(lw, &o, all, ".fence, .commit_group, .wait_group, .mma_async"))
+        || !require_one(lw, &o, all, ".fence, .commit_group, .wait_group, .mma_async"))
         return;
     if (lw->m->target != 90 || lw->m->target_suffix != 'a') {
-        sim_wrong(lw, "Instruction '%s' not supported on .target 'sm_%u%.1s': it requires sm_90a", lw->full,
+        sim_refuse_statement(lw, "Instruction '%s' not supported on .target 'sm_%u%.1s': it requires sm_90a", lw->full,
                   lw->m->target, lw->m->target_suffix ? &lw->m->target_suffix : "");
         return;
     }

@@ -31,12 +31,12 @@ static const char *const geometries[] = {"1d", "2d", "3d", "a1d", "a2d", "cube",
 
 static int geometry(words *p, uint32_t allowed) {
     if (word_is(p, "2dms") || word_is(p, "a2dms")) {
-        sim_wrong(p->lw, "Multi-sample textures ('%s') are not implemented by this CPU driver", p->lw->full);
+        sim_refuse_statement(p->lw, "Multi-sample textures ('%s') are not implemented by this CPU driver", p->lw->full);
         return -1;
     }
     int g = one_of(p, geometries, GEO_COUNT);
     if (g < 0 || !(allowed >> g & 1)) {
-        sim_wrong(p->lw, "Geometry missing or illegal in instruction '%s'", p->lw->full);
+        sim_refuse_statement(p->lw, "Geometry missing or illegal in instruction '%s'", p->lw->full);
         return -1;
     }
     return g;
@@ -53,20 +53,20 @@ static sim_type type_word(words *p) {
     return T_NONE;
 }
 
-static bool finished(const words *p) {
+static bool check_all_used(const words *p) {
     uint32_t bit = 1;
     for (const char *w = p->text; *w == '.'; w += 1 + strcspn(w + 1, "."), bit <<= 1) {
         if (p->used & bit) continue;
-        sim_wrong(p->lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)strcspn(w + 1, "."), w + 1,
+        sim_refuse_statement(p->lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)strcspn(w + 1, "."), w + 1,
                   p->lw->full);
         return false;
     }
     return true;
 }
 
-static bool among(sim_type t, sim_type a, sim_type b, sim_type c) { return t == a || t == b || t == c; }
+static bool is_type_of(sim_type t, sim_type a, sim_type b, sim_type c) { return t == a || t == b || t == c; }
 
-static void put(sim_lower *lw, uint32_t list, uint32_t entry, uint32_t slot) {
+static void set_list_entry(sim_lower *lw, uint32_t list, uint32_t entry, uint32_t slot) {
     lw->k->lists[list + entry] = slot;
 }
 
@@ -79,14 +79,14 @@ static bool object_operand(sim_lower *lw, uint32_t index, uint32_t list, const s
     }
     const sim_operand *base = &o->items[0];
     if (base->kind != O_REG) {
-        sim_wrong(
+        sim_refuse_statement(
             lw,
             "Argument %u of instruction '%s': textures and surfaces by name are not implemented by this CPU "
             "driver, only by 64-bit objects in registers",
             index, lw->full);
         return false;
     }
-    put(lw, list, T_OBJECT, sim_source_of(lw, base, index, T_U64, 0));
+    set_list_entry(lw, list, T_OBJECT, sim_source_of(lw, base, index, T_U64, 0));
     if (coordinates) *coordinates = &o->items[1];
     return true;
 }
@@ -96,14 +96,14 @@ static bool elements(sim_lower *lw, uint32_t index, const sim_operand *o, uint32
                      uint32_t entry, const sim_type *types, int flags) {
     uint32_t count = o->kind == O_VECTOR ? o->count : 1;
     if (count < needed || count > 4 || count == 3) {
-        sim_wrong(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)",
+        sim_refuse_statement(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)",
                   index, lw->full, count, needed == 3 ? 4 : needed);
         return false;
     }
     for (uint32_t k = 0; k < count; k++) {
         const sim_operand *e = o->kind == O_VECTOR ? &o->items[k] : o;
         uint32_t slot = sim_source_of(lw, e, index, types[k], flags);
-        if (k < needed) put(lw, list, entry + k, slot);
+        if (k < needed) set_list_entry(lw, list, entry + k, slot);
     }
     return true;
 }
@@ -120,19 +120,19 @@ static bool results(sim_lower *lw, const sim_operand *o, uint32_t count, sim_typ
                     int flags) {
     uint32_t n = o->kind == O_VECTOR ? o->count : 1;
     if (n != count || (count > 1 && o->kind != O_VECTOR)) {
-        sim_wrong(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
+        sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
                   count);
         return false;
     }
     for (uint32_t k = 0; k < count; k++) {
         const sim_operand *e = o->kind == O_VECTOR ? &o->items[k] : o;
         if (e->kind == O_SINK) {
-            put(lw, list, T_RESULTS + k, UINT32_MAX);
+            set_list_entry(lw, list, T_RESULTS + k, UINT32_MAX);
             continue;
         }
         uint32_t slot = sim_dest_of(lw, e, 0, t, flags);
         bool wide = e->kind == O_REG && sim_types[e->type].bytes == 8;
-        put(lw, list, T_RESULTS + k, slot | (wide ? SIM_WIDE : 0));
+        set_list_entry(lw, list, T_RESULTS + k, slot | (wide ? SIM_WIDE : 0));
     }
     return true;
 }
@@ -146,9 +146,9 @@ static bool offset_and_depth(sim_lower *lw, const sim_statement *s, uint32_t ind
     bool scalar_offset = o && (g == GEO_1D || g == GEO_A1D)
                          && ((o->kind == O_REG && sim_types[o->type].kind != K_FLOAT) || o->kind == O_INT);
     if (o && (o->kind == O_VECTOR || scalar_offset)) {
-        sim_gate(lw, "texture offset", 43, 20);
+        sim_require_version(lw, "texture offset", 43, 20);
         if (!axes[g]) {
-            sim_wrong(lw, "Offsets are not allowed for geometry .%s in instruction '%s'", geometries[g],
+            sim_refuse_statement(lw, "Offsets are not allowed for geometry .%s in instruction '%s'", geometries[g],
                       lw->full);
             return false;
         }
@@ -157,7 +157,7 @@ static bool offset_and_depth(sim_lower *lw, const sim_statement *s, uint32_t ind
         index++;
     }
     if (index == s->operand_count) return true;
-    sim_wrong(lw,
+    sim_refuse_statement(lw,
               "Depth comparison ('%s' with operand %u) is not implemented by this CPU driver: the comparison "
               "function is "
               "documented nowhere",
@@ -165,7 +165,7 @@ static bool offset_and_depth(sim_lower *lw, const sim_statement *s, uint32_t ind
     return false;
 }
 
-static uint32_t begin(sim_lower *lw) { return sim_list_begin(lw, T_LIST); }
+static uint32_t begin_list(sim_lower *lw) { return sim_list_begin(lw, T_LIST); }
 
 static sim_ins *emit(sim_lower *lw, sim_handler fn, uint32_t list, int g, uint32_t x) {
     sim_ins *i = sim_emit(lw, fn, F_MEMORY);
@@ -186,7 +186,7 @@ void sim_lower_tex(sim_lower *lw, const sim_statement *s) {
     int channel = gather ? one_of(&p, channels, 4) : 0, g;
     if (mode == TEX_BASE) (void)word_is(&p, "base");
     if (channel < 0) {
-        sim_wrong(lw, "Component .r, .g, .b or .a required for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Component .r, .g, .b or .a required for instruction '%s'", lw->full);
         return;
     }
     g = geometry(&p, gather ? 1u << GEO_2D | 1u << GEO_A2D | 1u << GEO_CUBE | 1u << GEO_ACUBE
@@ -196,29 +196,29 @@ void sim_lower_tex(sim_lower *lw, const sim_statement *s) {
     sim_type d = type_word(&p), c = type_word(&p);
     bool cube = g == GEO_CUBE || g == GEO_ACUBE, is_float = c == T_F32;
     bool half = !gather && (d == T_F16 || d == T_F16X2);
-    if (!(among(d, T_U32, T_S32, T_F32) || half) || count != (d == T_F16X2 ? 2u : 4u)
+    if (!(is_type_of(d, T_U32, T_S32, T_F32) || half) || count != (d == T_F16X2 ? 2u : 4u)
         || !(is_float || (c == T_S32 && !cube && !gather && mode != TEX_GRAD))) {
-        sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
-    if (!finished(&p)) return;
-    if (half) sim_gate(lw, ".f16 texture results", 42, 53);
-    if (gather && g != GEO_2D) sim_gate(lw, "tld4 of layers and cubes", 43, 20);
+    if (!check_all_used(&p)) return;
+    if (half) sim_require_version(lw, ".f16 texture results", 42, 53);
+    if (gather && g != GEO_2D) sim_require_version(lw, "tld4 of layers and cubes", 43, 20);
     if (mode == TEX_GRAD && cube) {
-        sim_wrong(lw, "'%s' (gradients of cube maps) is not implemented by this CPU driver", lw->full);
+        sim_refuse_statement(lw, "'%s' (gradients of cube maps) is not implemented by this CPU driver", lw->full);
         return;
     }
     const uint32_t least = mode == TEX_LEVEL ? 3 : mode == TEX_GRAD ? 4 : 2;
     if (!sim_operands_between(lw, least, least + 2)) return;
-    uint32_t list = begin(lw), predicate = 0;
+    uint32_t list = begin_list(lw), predicate = 0;
     const sim_operand *r = &s->operands[0], *place;
     if (r->kind == O_PAIR) {
-        sim_gate(lw, "sparse texture fetches", 71, 60);
+        sim_require_version(lw, "sparse texture fetches", 71, 60);
         predicate = sim_dest_pred(lw, &r->items[1], 0) + 1;
         r = &r->items[0];
     }
     good = object_operand(lw, 1, list, &place) && coordinates(lw, 1, place, g, c, list);
-    if (good && mode == TEX_LEVEL) put(lw, list, T_LOD, sim_source(lw, at++, c, 0));
+    if (good && mode == TEX_LEVEL) set_list_entry(lw, list, T_LOD, sim_source(lw, at++, c, 0));
     if (good && mode == TEX_GRAD) {
         static const sim_type floats[4] = {T_F32, T_F32, T_F32, T_F32};
         uint32_t n = g == GEO_3D ? 3 : g == GEO_2D || g == GEO_A2D ? 2 : 1;
@@ -251,20 +251,20 @@ void sim_lower_texture_query(sim_lower *lw, const sim_statement *s) {
     int q = one_of(&p, names, Q_COUNT);
     bool of_surfaces = q <= Q_ORDER || q == Q_ARRAY_SIZE || q == Q_LAYOUT, of_levels = q <= Q_DEPTH;
     if (q < 0 || (surface && !of_surfaces) || (level && !of_levels)) {
-        sim_wrong(lw, "Unknown query in instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Unknown query in instruction '%s'", lw->full);
         return;
     }
     if (!word_is(&p, "b32")) {
-        sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
-    if (!finished(&p)) return;
-    if (level) sim_gate(lw, "txq.level", 43, 30);
-    if (q == Q_ARRAY_SIZE || q == Q_LEVELS || q == Q_SAMPLES) sim_gate(lw, "array sizes and levels", 41, 20);
+    if (!check_all_used(&p)) return;
+    if (level) sim_require_version(lw, "txq.level", 43, 30);
+    if (q == Q_ARRAY_SIZE || q == Q_LEVELS || q == Q_SAMPLES) sim_require_version(lw, "array sizes and levels", 41, 20);
     if (!sim_operands_between(lw, level ? 3 : 2, level ? 3 : 2)) return;
-    uint32_t list = begin(lw), d;
+    uint32_t list = begin_list(lw), d;
     if (!object_operand(lw, 1, list, NULL)) return;
-    if (level) put(lw, list, T_LOD, sim_source(lw, 2, T_B32, 0));
+    if (level) set_list_entry(lw, list, T_LOD, sim_source(lw, 2, T_B32, 0));
     d = sim_dest(lw, 0, T_B32, 0);
     sim_ins *i = emit(lw, sim_texture_query, list, q, level ? X_OFFSET : 0);
     i->d = d;
@@ -275,7 +275,7 @@ static int clamp_word(words *p) {
     static const char *const names[] = {"trap", "clamp", "zero"};
     int k = one_of(p, names, 3);
     if (k < 0)
-        sim_wrong(p->lw, "One of the modifiers '.trap', '.clamp', '.zero' is required for instruction '%s'",
+        sim_refuse_statement(p->lw, "One of the modifiers '.trap', '.clamp', '.zero' is required for instruction '%s'",
                   p->lw->full);
     return k;
 }
@@ -286,7 +286,7 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
     words p = {s->words, lw, 0};
     bool store = s->form->sub, formatted = store && word_is(&p, "p");
     if (!formatted && !word_is(&p, "b")) {
-        sim_wrong(lw, "Modifier '.b'%s required for instruction '%s'", store ? " or '.p'" : "", lw->full);
+        sim_refuse_statement(lw, "Modifier '.b'%s required for instruction '%s'", store ? " or '.p'" : "", lw->full);
         return;
     }
     int g = geometry(&p, (1u << GEO_CUBE) - 1);
@@ -296,12 +296,12 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
     sim_type t = type_word(&p);
     bool known = t == T_B32 || (!formatted && (t == T_B8 || t == T_B16 || t == T_B64));
     if (!known || count * sim_types[t].bytes > 16) {
-        sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
     int bounds = clamp_word(&p);
-    if (bounds < 0 || !finished(&p) || !sim_operands_between(lw, 2, 2)) return;
-    uint32_t list = begin(lw), at = store ? 0 : 1;
+    if (bounds < 0 || !check_all_used(&p) || !sim_operands_between(lw, 2, 2)) return;
+    uint32_t list = begin_list(lw), at = store ? 0 : 1;
     const sim_operand *place, *v = &s->operands[store ? 1 : 0];
     if (!object_operand(lw, at, list, &place) || !coordinates(lw, at, place, g, T_S32, list)) return;
     if (!store) {
@@ -310,7 +310,7 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
         const sim_type types[4] = {t, t, t, t};
         uint32_t n = v->kind == O_VECTOR ? v->count : 1;
         if (n != count) {
-            sim_wrong(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
+            sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
                       count);
             return;
         }
@@ -332,33 +332,33 @@ void sim_lower_sured(sim_lower *lw, const sim_statement *s) {
     words p = {s->words, lw, 0};
     bool formatted = word_is(&p, "p");
     if (!formatted && !word_is(&p, "b")) {
-        sim_wrong(lw, "Modifier '.b' or '.p' required for instruction '%s'", lw->full);
+        sim_refuse_statement(lw, "Modifier '.b' or '.p' required for instruction '%s'", lw->full);
         return;
     }
     int op = one_of(&p, ops, 5), g = op < 0 ? -1 : geometry(&p, (1u << GEO_A1D) - 1);
-    if (op < 0) sim_wrong(lw, "Operation missing in instruction '%s'", lw->full);
+    if (op < 0) sim_refuse_statement(lw, "Operation missing in instruction '%s'", lw->full);
     if (g < 0) return;
     sim_type t = type_word(&p);
     bool order = op == 1 || op == 2, bits = op > 2, wide = t == T_U64 || t == T_S64 || t == T_B64;
     bool known = formatted ? t == T_B32 || (t == T_B64 && order)
                  : bits    ? t == T_B32
-                 : order   ? among(t, T_U32, T_S32, T_U64) || t == T_S64
-                           : among(t, T_U32, T_S32, T_U64);
+                 : order   ? is_type_of(t, T_U32, T_S32, T_U64) || t == T_S64
+                           : is_type_of(t, T_U32, T_S32, T_U64);
     if (!known) {
-        sim_wrong(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
-    if (wide && order) sim_gate(lw, "64-bit min and max of surfaces", 81, 50);
+    if (wide && order) sim_require_version(lw, "64-bit min and max of surfaces", 81, 50);
     int bounds = clamp_word(&p);
-    if (bounds < 0 || !finished(&p) || !sim_operands_between(lw, 2, 2)) return;
+    if (bounds < 0 || !check_all_used(&p) || !sim_operands_between(lw, 2, 2)) return;
     if (formatted && wide) {
-        sim_wrong(lw, "'%s' is not implemented by this CPU driver: no surface format has 64 bits", lw->full);
+        sim_refuse_statement(lw, "'%s' is not implemented by this CPU driver: no surface format has 64 bits", lw->full);
         return;
     }
-    uint32_t list = begin(lw);
+    uint32_t list = begin_list(lw);
     const sim_operand *place;
     if (!object_operand(lw, 0, list, &place) || !coordinates(lw, 0, place, g, T_S32, list)) return;
-    put(lw, list, T_VALUES, sim_source(lw, 1, t, 0) | (wide ? SIM_WIDE : 0));
+    set_list_entry(lw, list, T_VALUES, sim_source(lw, 1, t, 0) | (wide ? SIM_WIDE : 0));
     sim_ins *i = emit(lw, sim_surface_reduce, list, g, formatted ? X_FORMATTED : 0);
     i->size = sim_types[t].bytes;
     i->count = 1;

@@ -57,7 +57,7 @@ void sim_mbarrier_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t
     }
 }
 
-static record *remember(sim_block *b, uint32_t address) {
+static record *record_of(sim_block *b, uint32_t address) {
     record *r = find(b, address);
     if (r) return r;
     if (b->mbarrier_count == b->mbarrier_capacity) {
@@ -75,7 +75,7 @@ static record *remember(sim_block *b, uint32_t address) {
 static void forget(sim_block *b, record *r) { *r = b->mbarriers[--b->mbarrier_count]; }
 
 /* The lanes of m release to their objects, or acquire from them: the lanes of one object together. */
-static void order(sim_warp *w, uint32_t m, uint64_t keys[SIM_LANES], bool acquire) {
+static void synchronise_lanes(sim_warp *w, uint32_t m, uint64_t keys[SIM_LANES], bool acquire) {
     while (m && w->launch->races) {
         uint64_t key = keys[sim_lowest(m)];
         uint32_t group = 0;
@@ -105,7 +105,7 @@ typedef struct object {
 
 static uint8_t *bytes_of(sim_block *b, uint32_t address) { return b->shared + (address - b->shared_lo); }
 
-static void put(object *o) {
+static void store_object(object *o) {
     o->record->value = pack(&o->s);
     memcpy(o->at, &o->record->value, 8);
     o->block->cluster->changes++;
@@ -113,7 +113,7 @@ static void put(object *o) {
 }
 
 /* Finds the object and checks that it is initialised; false after a fault, or a report after which to skip it. */
-static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address, object *o) {
+static bool find_checked(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address, object *o) {
     uint64_t now;
     o->block = b;
     o->address = address;
@@ -139,7 +139,7 @@ static bool look(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
 }
 
 /* The block and shared address of a lane's operand. NULL after a fault. */
-static sim_block *place(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *address) {
+static sim_block *resolve_address(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *address) {
     uint64_t a = (i->q ? sim_slot64(w, i->a)[lane] : sim_slot(w, i->a)[lane]) + (uint64_t)i->imm;
     if (!i->q) a = (uint32_t)a;
     if (a & 7) {
@@ -174,7 +174,7 @@ static sim_block *place(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t *
 
 /* --- phases ----------------------------------------------------------------------------------- */
 
-static void flip_if_done(object *o) {
+static void complete_phase_if_done(object *o) {
     if (o->s.pending || o->s.bytes) return;
     o->s.pending = o->s.expected;
     o->s.phase ^= 1;
@@ -197,10 +197,10 @@ static void arrive(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, uint
             w, i, "mbarrier-overflow", lane,
             "an arrival with .noComplete completes the phase of the mbarrier at shared address 0x%x",
             o->address);
-    flip_if_done(o);
+    complete_phase_if_done(o);
 }
 
-static void balance(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, int64_t bytes) {
+static void add_pending_bytes(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, int64_t bytes) {
     int64_t sum = o->s.bytes + bytes;
     if (sum > COUNT_MOST || sum < -COUNT_MOST) {
         sim_report_at(w, i, "mbarrier-overflow", lane,
@@ -215,10 +215,10 @@ static void balance(sim_warp *w, const sim_ins *i, uint32_t lane, object *o, int
 bool sim_mbarrier_complete(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint32_t address,
                            uint32_t bytes) {
     object o;
-    if (!look(w, i, lane, b, address, &o)) return false;
-    balance(w, i, lane, &o, -(int64_t)bytes);
-    flip_if_done(&o);
-    put(&o);
+    if (!find_checked(w, i, lane, b, address, &o)) return false;
+    add_pending_bytes(w, i, lane, &o, -(int64_t)bytes);
+    complete_phase_if_done(&o);
+    store_object(&o);
     if (o.over) sim_race_phase(w->launch, key_of(w, b, address));
     return true;
 }
@@ -238,13 +238,13 @@ static bool init(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uin
     if (old && !memcmp(o.at, &old->value, 8))
         sim_report_at(w, i, "mbarrier-live", lane, "there is an mbarrier at shared address 0x%x already: "
                       "mbarrier.inval, or other use of its bytes, has to end it first", address);
-    o.record = remember(b, address);
+    o.record = record_of(b, address);
     if (!o.record) {
         sim_warp_fault(w, 2);
         return false;
     }
     o.s.expected = o.s.pending = count;
-    put(&o);
+    store_object(&o);
     return true;
 }
 
@@ -263,36 +263,36 @@ void sim_mbarrier(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint32_t address, n = i->width & 1 ? sim_slot(w, i->b)[l] : 1;
         object o;
-        sim_block *b = place(w, i, l, &address);
+        sim_block *b = resolve_address(w, i, l, &address);
         if (!b) return;
         if (i->op == MB_INIT) {
             if (!init(w, i, l, b, address, n)) return;
             continue;
         }
-        if (!look(w, i, l, b, address, &o)) return;
+        if (!find_checked(w, i, l, b, address, &o)) return;
         uint64_t before = o.record->value;
         switch (i->op) {
         case MB_INVAL: forget(b, o.record); continue;
-        case MB_EXPECT: balance(w, i, l, &o, n); break;
+        case MB_EXPECT: add_pending_bytes(w, i, l, &o, n); break;
         case MB_COMPLETE:
-            balance(w, i, l, &o, -(int64_t)n);
-            flip_if_done(&o);
+            add_pending_bytes(w, i, l, &o, -(int64_t)n);
+            complete_phase_if_done(&o);
             break;
         default:
             if (i->width & 2) {
-                balance(w, i, l, &o, sim_slot(w, i->b)[l]);
+                add_pending_bytes(w, i, l, &o, sim_slot(w, i->b)[l]);
                 n = 1;
             }
             if (i->op == MB_DROP) o.s.expected -= n > o.s.expected ? o.s.expected : n;
             arrive(w, i, l, &o, n, !i->count);
             break;
         }
-        put(&o);
+        store_object(&o);
         if (i->e) sim_slot64(w, i->d)[l] = token_of(before, address);
         keys[l] = key_of(w, b, address);
         ended |= (uint32_t)o.over << l;
     }
-    if (arrives) order(w, m, keys, false);
+    if (arrives) synchronise_lanes(w, m, keys, false);
     SIM_EACH_LANE(l, ended) sim_race_phase(w->launch, keys[l]);
 }
 
@@ -300,14 +300,14 @@ bool sim_mbarrier_signal(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block
                          uint32_t n) {
     uint32_t address;
     object o;
-    sim_block *first = place(w, i, lane, &address);
+    sim_block *first = resolve_address(w, i, lane, &address);
     if (!first) return false;
     if (b && b != first && !sim_reach(w, i, lane, sim_in_block(address, b->rank), SP_SHARED, 8, SIM_UPDATE))
         return false;
     if (!b) b = first;
-    if (!look(w, i, lane, b, address, &o)) return false;
+    if (!find_checked(w, i, lane, b, address, &o)) return false;
     arrive(w, i, lane, &o, 1, true);
-    put(&o);
+    store_object(&o);
     uint64_t key = key_of(w, b, address);
     sim_clock_publish(w, lane, counts, n, key);
     if (o.over) sim_race_phase(w->launch, key);
@@ -337,7 +337,7 @@ static uint32_t token_parity(sim_warp *w, const sim_ins *i, uint32_t lane, const
     return unpack(token).phase;
 }
 
-static uint32_t given_parity(sim_warp *w, const sim_ins *i, uint32_t lane) {
+static uint32_t read_parity(sim_warp *w, const sim_ins *i, uint32_t lane) {
     uint32_t parity = sim_slot(w, i->b)[lane];
     if (parity > 1)
         sim_report_at(w, i, "mbarrier-parity", lane, "the parity of a phase is 0 or 1, not %u", parity);
@@ -345,30 +345,30 @@ static uint32_t given_parity(sim_warp *w, const sim_ins *i, uint32_t lane) {
 }
 
 /* The lanes whose phase is complete. i->op: 1 with .parity */
-static uint32_t over(sim_warp *w, const sim_ins *i, uint32_t m) {
+static uint32_t lanes_with_complete_phase(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t result = 0;
     uint64_t keys[SIM_LANES];
     SIM_EACH_LANE(l, m) {
         uint32_t address, parity;
         object o;
-        sim_block *b = place(w, i, l, &address);
-        if (!b || !look(w, i, l, b, address, &o)) return result;
-        parity = i->op ? given_parity(w, i, l) : token_parity(w, i, l, &o);
+        sim_block *b = resolve_address(w, i, l, &address);
+        if (!b || !find_checked(w, i, l, b, address, &o)) return result;
+        parity = i->op ? read_parity(w, i, l) : token_parity(w, i, l, &o);
         if (w->fault) return result;
         if (o.s.phase != parity) result |= 1u << l;
         keys[l] = key_of(w, b, address);
     }
-    order(w, result, keys, true);
+    synchronise_lanes(w, result, keys, true);
     return result;
 }
 
 /* A thread polls: one of the pending copies arrives at every fourth poll. */
 static void poll(sim_cluster *c) {
-    if (c->pending_count && !(++c->polls & 3)) sim_copy_some(c);
+    if (c->pending_count && !(++c->polls & 3)) sim_copy_complete_random(c);
 }
 
 void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m) {
-    uint32_t done = over(w, i, m);
+    uint32_t done = lanes_with_complete_phase(w, i, m);
     if (w->fault) return;
     if (done != m) poll(w->block->cluster);
     sim_pred_write(w, i->d, done, m);
@@ -378,7 +378,7 @@ void sim_mbarrier_test(sim_warp *w, const sim_ins *i, uint32_t m) {
  * incomplete phase returns false. Lanes that retry are parked, unless their time is up; lanes that alternate between
  * two try_wait instructions poll. */
 void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
-    uint32_t done = over(w, i, m), first = 0;
+    uint32_t done = lanes_with_complete_phase(w, i, m), first = 0;
     bool polls = false;
     if (w->fault) return;
     SIM_EACH_LANE(l, m) {
@@ -404,8 +404,8 @@ void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     SIM_EACH_LANE(l, m) {
         uint32_t address;
         object o;
-        sim_block *b = place(w, i, l, &address);
-        if (!b || !look(w, i, l, b, address, &o)) return;
+        sim_block *b = resolve_address(w, i, l, &address);
+        if (!b || !find_checked(w, i, l, b, address, &o)) return;
         if (!i->op) {
             if (o.s.pending == COUNT_MOST)
                 sim_report_at(w, i, "mbarrier-overflow", l,
@@ -414,11 +414,11 @@ void sim_mbarrier_cp_async(sim_warp *w, const sim_ins *i, uint32_t m) {
                 o.s.pending++;
         }
         arrive(w, i, l, &o, 1, true);
-        put(&o);
+        store_object(&o);
         keys[l] = key_of(w, b, address);
         ended |= (uint32_t)o.over << l;
     }
-    order(w, m, keys, false);
+    synchronise_lanes(w, m, keys, false);
     SIM_EACH_LANE(l, ended) sim_race_phase(w->launch, keys[l]);
 }
 

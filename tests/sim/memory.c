@@ -122,7 +122,7 @@ static uint32_t local_sectors(const uint64_t *at, uint32_t m, uint32_t bytes, ui
     return n;
 }
 
-static void ended_block(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b)
+static void report_ended_block(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b)
 {
     sim_report_at(w, i, "ended-block", lane, "%s of shared memory of block %u of the cluster, which ended",
                   verb(i), b->rank);
@@ -139,7 +139,7 @@ static void shared_region(const sim_block *b, region *r)
 }
 
 /* Reports accesses to bulk copies in flight, and records writes that bulk copies may read (bulk.c). */
-static void tell_bulk(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+static void check_bulk_copies(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
                     const sim_block *b, uint32_t bytes)
 {
     bool write = i->fn != sim_ld;
@@ -148,7 +148,7 @@ static void tell_bulk(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
         if (at[l] < low) low = at[l];
         if (at[l] > high) high = at[l];
     }
-    bool near = sim_copy_near(w->block->cluster, r->host + (low - r->base), high - low + bytes);
+    bool near = sim_copy_overlaps(w->block->cluster, r->host + (low - r->base), high - low + bytes);
     SIM_EACH_LANE(l, m) {
         if (near) sim_copy_touch(w, i, l, r->host + (at[l] - r->base), bytes, write);
         if (write && r->space == SP_SHARED) sim_proxy_write(w, i, l, b, at[l] - r->base, bytes);
@@ -165,7 +165,7 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
         sim_block *b = allowed || !high ? sim_cluster_peer(w->block, &address) : NULL;
         region r = { .space = SP_SHARED };
         if (!b) { out_of_bounds(w, i, first, at[first], bytes, SP_SHARED); return; }
-        if (b->ended) { ended_block(w, i, first, b); return; }
+        if (b->ended) { report_ended_block(w, i, first, b); return; }
         shared_region(b, &r);
         SIM_EACH_LANE(l, m) {
             if (at[l] >> SIM_RANK_SHIFT != high) continue;
@@ -176,7 +176,7 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
             }
             group |= 1u << l;
         }
-        if (SIM_UNLIKELY(b->watched)) tell_bulk(w, i, group, at, &r, b, bytes);
+        if (SIM_UNLIKELY(b->watched)) check_bulk_copies(w, i, group, at, &r, b, bytes);
         sim_cluster_reached(w, i, first, b);
         act(w, i, group, at, &r);
         m &= ~group;
@@ -188,7 +188,7 @@ static void copy_in(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
 static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r);
 
 /* Records the access for order.c. A strong access counts as an atomic: it is meant to meet those of others. */
-static void note_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, uint32_t m, const uint64_t *at,
+static void record_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, uint32_t m, const uint64_t *at,
                        uint32_t bytes, action act)
 {
     bool strong = (act == load || act == store) && i->x & X_VOLATILE;
@@ -226,7 +226,7 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             else out_of_bounds(w, i, lane, at[lane], bytes, space);
             return;
         }
-        if (SIM_UNLIKELY(b->watched) && space == SP_SHARED) tell_bulk(w, i, m, at, &r, b, bytes);
+        if (SIM_UNLIKELY(b->watched) && space == SP_SHARED) check_bulk_copies(w, i, m, at, &r, b, bytes);
         act(w, i, m, at, &r);
         return;
     }
@@ -270,14 +270,14 @@ static void in_space(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, si
             return;
         }
         r.host = a->host; r.shadow = a->shadow; r.base = a->base; r.size = a->size; r.a = a;
-        if (SIM_UNLIKELY(w->block->watched)) tell_bulk(w, i, group, at, &r, w->block, bytes);
-        if (SIM_UNLIKELY(w->worker->touches != NULL)) note_touch(w, i, a, group, at, bytes, act);
+        if (SIM_UNLIKELY(w->block->watched)) check_bulk_copies(w, i, group, at, &r, w->block, bytes);
+        if (SIM_UNLIKELY(w->worker->touches != NULL)) record_touch(w, i, a, group, at, bytes, act);
         act(w, i, group, at, &r);
         m &= ~group;
     }
 }
 
-static void request(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, uint32_t bytes, action act)
+static void access_memory(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, uint32_t bytes, action act)
 {
     if (i->space != SP_GENERIC) {
         in_space(w, i, m, at, i->space == SP_CONST ? SP_GLOBAL : (sim_space)i->space, bytes, act);
@@ -375,7 +375,7 @@ static void count_request(sim_warp *w, const uint64_t *at, uint32_t m, uint32_t 
 }
 
 /* Whether other threads may access this region. */
-static inline bool racing(const sim_warp *w, const region *r)
+static inline bool may_race(const sim_warp *w, const region *r)
 {
     if (!w->launch->races || r->space > SP_SHARED) return false;
     if (r->owner) return true;
@@ -388,7 +388,7 @@ static uint32_t strength(const sim_ins *i)
 }
 
 /* Whether an asynchronous copy in flight covers the bytes; if so, that is reported. */
-static bool on_its_way(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
+static bool report_pending_async(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
                        uint32_t bytes, bool write)
 {
     return r->space == SP_SHARED && r->host == w->block->shared && sim_async_pending(w->block)
@@ -397,11 +397,11 @@ static bool on_its_way(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t
 
 static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
 {
-    if (w->kernel->clocks && i->x & X_VOLATILE && racing(w, r)) sim_order_after(w, i, m, at, r->owner);
+    if (w->kernel->clocks && i->x & X_VOLATILE && may_race(w, r)) sim_order_after(w, i, m, at, r->owner);
 }
 
 /* While a launch is suspected of spinning for ever: keeps the old bytes for compare(). */
-static bool hold(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
+static bool hold_old_bytes(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
                  uint8_t held[SIM_LANES][32])
 {
     if (!sim_suspect(w->launch)) return false;
@@ -451,7 +451,7 @@ static void uninitialised(sim_warp *w, const sim_ins *i, uint32_t m, const uint6
     }
 }
 
-static inline uint64_t fetch(const uint8_t *p, uint32_t size, bool is_signed)
+static inline uint64_t read_value(const uint8_t *p, uint32_t size, bool is_signed)
 {
     uint64_t v = 0;
     switch (size) {
@@ -462,7 +462,7 @@ static inline uint64_t fetch(const uint8_t *p, uint32_t size, bool is_signed)
     }
 }
 
-static sim_unwritten_place place_of(const region *r, const uint64_t *at)
+static sim_unwritten_place unwritten_place(const region *r, const uint64_t *at)
 { return (sim_unwritten_place){ r->shadow, at, r->base, r->space, r->a, r->owner }; }
 
 static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r)
@@ -471,7 +471,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     uint32_t size = i->size, count = i->count, bytes = size * count;
     int shape = m != SIM_FULL ? 0 : contiguous(at, bytes) ? 1 : uniform(at) ? 2 : 0;
     if (i->space != SP_CONST) count_request(w, at, m, bytes, r->space, false, shape);
-    bool early = on_its_way(w, i, m, at, r, bytes, false);
+    bool early = report_pending_async(w, i, m, at, r, bytes, false);
     if (r->owner && SIM_UNLIKELY(r->owner->mbarrier_count)) sim_mbarrier_read(w, i, m, at, r->owner, bytes);
     if (SIM_UNLIKELY(i->x & X_NC) && w->kernel->bulk_stores) sim_sent_read(w, i, m, at, r->host, r->base, bytes);
     bool fine = true;
@@ -481,10 +481,10 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         else SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
     }
     if (SIM_UNLIKELY(!fine)) {
-        sim_unwritten_place place = place_of(r, at);
+        sim_unwritten_place place = unwritten_place(r, at);
         if (!sim_unwritten_load(w, i, m, &place)) uninitialised(w, i, m, at, r, bytes);
     } else if (SIM_UNLIKELY(w->unwritten) && i->x & X_PARAM) sim_unwritten_loaded(w, i, m);
-    if (racing(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->owner, r->a, bytes, strength(i),
+    if (may_race(w, r)) sim_race_access(w, i, shape == 2 ? 3 : m, at, r->owner, r->a, bytes, strength(i),
                                         shape == 1);
     for (uint32_t k = 0; k < count; k++) {
         if (list[k] == UINT32_MAX) continue;
@@ -516,7 +516,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
         bool is_signed = i->x & X_SIGNED;
         if (wide) {
             uint64_t *d = sim_slot64(w, slot);
-            SIM_EACH_LANE(l, m) d[l] = fetch(r->host + (at[l] - r->base) + k * size, size, is_signed);
+            SIM_EACH_LANE(l, m) d[l] = read_value(r->host + (at[l] - r->base) + k * size, size, is_signed);
         } else {
             uint32_t *d = sim_slot(w, slot);
             if (size == 2 && !is_signed) SIM_EACH_LANE(l, m)
@@ -527,7 +527,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
                 }
             else
                 SIM_EACH_LANE(l, m)
-                d[l] = (uint32_t)fetch(r->host + (at[l] - r->base) + k * size, size, is_signed);
+                d[l] = (uint32_t)read_value(r->host + (at[l] - r->base) + k * size, size, is_signed);
         }
     }
     strong_after(w, i, m, at, r);
@@ -538,12 +538,12 @@ void sim_ld(sim_warp *w, const sim_ins *i, uint32_t m)
     uint64_t at[SIM_LANES];
     addresses(w, i, i->a, i->q, i->imm, at);
     if (i->x & X_VOLATILE) w->worker->counts.polls++;
-    request(w, i, m, at, (uint32_t)i->size * i->count, load);
+    access_memory(w, i, m, at, (uint32_t)i->size * i->count, load);
 }
 
 /* --- stores ----------------------------------------------------------------------------------- */
 
-static void written(const region *r, uint64_t offset, uint64_t bytes)
+static void mark_written(const region *r, uint64_t offset, uint64_t bytes)
 {
     if (!r->shadow) return;
     if (bytes == 4 || bytes == 8 || bytes == 16) {            /* usual sizes: often set already */
@@ -566,10 +566,10 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         return;
     }
     count_request(w, at, m, bytes, r->space, true, shape);
-    on_its_way(w, i, m, at, r, bytes, true);
+    report_pending_async(w, i, m, at, r, bytes, true);
     uint8_t held[SIM_LANES][32];
-    bool suspect = hold(w, r, m, at, bytes, held);
-    if (racing(w, r)) {
+    bool suspect = hold_old_bytes(w, r, m, at, bytes, held);
+    if (may_race(w, r)) {
         sim_race_access(w, i, m, at, r->owner, r->a, bytes, REC_WRITE | strength(i), shape == 1);
         if (w->kernel->clocks && i->x & X_VOLATILE) sim_order_before(w, i, m, at, r->owner);
     }
@@ -602,7 +602,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
     if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
     bool done = false;
     if (SIM_UNLIKELY(w->unwritten)) {
-        sim_unwritten_place place = place_of(r, at);
+        sim_unwritten_place place = unwritten_place(r, at);
         done = sim_unwritten_store(w, i, m, &place);
     }
     if (r->a && SIM_UNLIKELY(atomic_load_explicit(&r->a->widest, memory_order_relaxed) < size))
@@ -611,7 +611,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
         if (shape == 1) {
             uint64_t offset = at[0] - r->base, total = (uint64_t)bytes * SIM_LANES;
             if (!shadow_full(r->shadow, offset, total)) sim_shadow_set(r->shadow, offset, total);
-        } else SIM_EACH_LANE(l, m) written(r, at[l] - r->base, bytes);
+        } else SIM_EACH_LANE(l, m) mark_written(r, at[l] - r->base, bytes);
     }
 }
 
@@ -619,7 +619,7 @@ void sim_st(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     uint64_t at[SIM_LANES];
     addresses(w, i, i->a, i->q, i->imm, at);
-    request(w, i, m, at, (uint32_t)i->size * i->count, store);
+    access_memory(w, i, m, at, (uint32_t)i->size * i->count, store);
 }
 
 /* --- atomics ---------------------------------------------------------------------------------- */
@@ -719,9 +719,9 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     sim_counts *c = &w->worker->counts;
     c->c.atomics++;
     c->c.atomic_operations += sim_popcount(m);
-    on_its_way(w, i, m, at, r, bytes, true);
+    report_pending_async(w, i, m, at, r, bytes, true);
     uint8_t held[SIM_LANES][32];
-    bool suspect = hold(w, r, m, at, bytes, held);
+    bool suspect = hold_old_bytes(w, r, m, at, bytes, held);
     if (global && SIM_UNLIKELY(w->worker->profile != NULL))
         sim_profile_touch(w->worker->profile, at, m, bytes, false, SIM_UPDATE);
     if (r->shadow && sim_option.uninitialised && i->op != A_EXCH) {
@@ -729,7 +729,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         SIM_EACH_LANE(l, m) fine &= sim_shadow_all(r->shadow, at[l] - r->base, bytes);
         if (!fine) uninitialised(w, i, m, at, r, bytes);
     }
-    if (racing(w, r)) {
+    if (may_race(w, r)) {
         sim_race_access(w, i, m, at, r->owner, r->a, bytes, REC_WRITE | REC_ATOMIC | strength(i),
                         false);
         if (w->kernel->clocks) sim_order_before(w, i, m, at, r->owner);
@@ -751,7 +751,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
             if (target & SIM_WIDE) sim_slot64(w, target & ~SIM_WIDE)[l] = old;
             else sim_slot(w, target)[l] = (uint32_t)old;
         }
-        written(r, at[l] - r->base, bytes);
+        mark_written(r, at[l] - r->base, bytes);
     }
     if (changes) c->deeds++; else c->polls++;
     if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
@@ -775,7 +775,7 @@ void sim_atom(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     uint64_t at[SIM_LANES];
     addresses(w, i, i->a, i->q, i->imm, at);
-    request(w, i, m, at, (uint32_t)i->size * i->count, atomic);
+    access_memory(w, i, m, at, (uint32_t)i->size * i->count, atomic);
 }
 
 /* --- cp.async: see cp_async.c ----------------------------------------------------------------- */
@@ -832,9 +832,9 @@ void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t m)
                     0); /* the source address may be invalid */
     if (part && !aligned(w, i, part, at, i->size)) return;
     SIM_EACH_LANE(l, part) /* no more than src-size is read */
-    if (!w->fault) request(w, i, 1u << l, at, sim_slot(w, i->c)[l], copy_in);
+    if (!w->fault) access_memory(w, i, 1u << l, at, sim_slot(w, i->c)[l], copy_in);
     m &= ~(empty | part);
-    if (m && !w->fault) request(w, i, m, at, i->size, copy_in);
+    if (m && !w->fault) access_memory(w, i, m, at, i->size, copy_in);
 }
 
 /* --- accesses of one thread, for instructions in other files ---------------------------------- */
@@ -859,7 +859,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     if (r.space == SP_SHARED) {
         uint64_t own = address;
         const sim_block *peer = sim_cluster_peer(b, &own);    /* the lowering checks which forms may address peers */
-        if (peer && peer->ended) { ended_block(w, i, lane, peer); return NULL; }
+        if (peer && peer->ended) { report_ended_block(w, i, lane, peer); return NULL; }
         if (peer) { b = peer; address = own; }
         shared_region(b, &r);
     } else if (r.space == SP_PARAM) {
@@ -886,7 +886,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
     at[lane] = address;
     if (r.space == SP_GLOBAL && SIM_UNLIKELY(w->worker->profile != NULL))
         sim_profile_touch(w->worker->profile, at, 1u << lane, bytes, false, access);
-    on_its_way(w, i, 1u << lane, at, &r, bytes, access != SIM_READ);
+    report_pending_async(w, i, 1u << lane, at, &r, bytes, access != SIM_READ);
     if (access != SIM_READ) sim_changed(w->launch);
     if (r.shadow && access != SIM_WRITE && sim_option.uninitialised
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
@@ -896,7 +896,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         if (access != SIM_READ && r.space == SP_SHARED)
             sim_proxy_write(w, i, lane, b, address - r.base, bytes);
     }
-    if (racing(w, &r))
+    if (may_race(w, &r))
         sim_race_access(w, i, 1u << lane, at, r.owner, r.a, bytes,
                         access == SIM_READ    ? 0
                         : access == SIM_WRITE ? REC_WRITE
@@ -922,7 +922,7 @@ uint8_t *sim_reach_texel(sim_warp *w, const sim_ins *i, uint32_t lane, sim_alloc
         && !sim_shadow_all(r.shadow, offset, bytes))
         *unwritten = true;
     /* An array can be written in the launch only by surface stores, and only through a surface object of it. */
-    if (racing(w, &r) && (a->kind != MEM_ARRAY || (w->kernel->surface_stores && a->surfaced)))
+    if (may_race(w, &r) && (a->kind != MEM_ARRAY || (w->kernel->surface_stores && a->surfaced)))
         sim_race_access(w, i, 1u << lane, at, NULL, a, bytes,
                         access == SIM_READ    ? 0
                         : access == SIM_WRITE ? REC_WRITE

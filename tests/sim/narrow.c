@@ -15,9 +15,9 @@ static void gate_family(sim_lower *lw, const char *what, uint32_t version, const
 {
     char name[16];
     snprintf(name, sizeof name, " %u%c ", lw->m->target, lw->m->target_suffix ? lw->m->target_suffix : ' ');
-    sim_gate(lw, what, version, 0);
+    sim_require_version(lw, what, version, 0);
     if (strstr(list, name)) return;
-    sim_wrong(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, lw->m->target,
+    sim_refuse_statement(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, lw->m->target,
               &lw->m->target_suffix);
 }
 
@@ -128,13 +128,13 @@ static void sim_widen(sim_warp *w, const sim_ins *i, uint32_t m)
 
 /* --- cvt -------------------------------------------------------------------------------------- */
 
-static bool only(sim_lower *lw, const sim_statement *s, const uint16_t *allowed, size_t count)
+static bool allow_modifiers(sim_lower *lw, const sim_statement *s, const uint16_t *allowed, size_t count)
 {
     for (int id = 1; id < M_COUNT; id++) {
         bool good = !has(s, id);
         for (size_t k = 0; k < count; k++) good |= allowed[k] == id;
         if (good) continue;
-        sim_wrong(lw, "%s modifier '.%s' for instruction 'cvt' of these types",
+        sim_refuse_statement(lw, "%s modifier '.%s' for instruction 'cvt' of these types",
                   id >= M_rn && id <= M_rpi ? "Illegal rounding" : "Illegal", sim_mod_name(id));
         return false;
     }
@@ -148,27 +148,27 @@ static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_
                           exponent[] = { M_rz, M_rp, M_satfinite }, plain[] = { M_rn };
     bool rs = has(s, M_rs), finite = d != T_F16X2 && d != T_BF16X2 && d != T_UE8M0X2;
     if (a == T_UE8M0X2) {
-        if (!only(lw, s, plain, 1)) return false;
+        if (!allow_modifiers(lw, s, plain, 1)) return false;
     } else if (a != T_F32 && a != T_BF16X2) {
-        if (!only(lw, s, exactly, 2)) return false;
+        if (!allow_modifiers(lw, s, exactly, 2)) return false;
     } else if (d == T_UE8M0X2) {
-        if (!only(lw, s, exponent, 3)) return false;
+        if (!allow_modifiers(lw, s, exponent, 3)) return false;
         if (has(s, M_rz) == has(s, M_rp)) {
-            sim_wrong(lw, "Rounding modifier required for instruction 'cvt'");
+            sim_refuse_statement(lw, "Rounding modifier required for instruction 'cvt'");
             return false;
         }
-    } else if (!(rs ? only(lw, s, stochastically, 3) : only(lw, s, nearest, 3)))
+    } else if (!(rs ? allow_modifiers(lw, s, stochastically, 3) : allow_modifiers(lw, s, nearest, 3)))
         return false;
     if (!rs && d != T_UE8M0X2 && !has(s, M_rn)) {
-        sim_wrong(lw, "Rounding modifier required for instruction 'cvt'");
+        sim_refuse_statement(lw, "Rounding modifier required for instruction 'cvt'");
         return false;
     }
     if (finite && !has(s, M_satfinite)) {
-        sim_wrong(lw, "Modifier '.satfinite' required for instruction 'cvt'");
+        sim_refuse_statement(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         return false;
     }
     if (count == 4 && !rs) {
-        sim_wrong(lw, "Modifier '.rs' required for instruction 'cvt'");
+        sim_refuse_statement(lw, "Modifier '.rs' required for instruction 'cvt'");
         return false;
     }
     if (rs)
@@ -194,7 +194,7 @@ bool sim_lower_narrow_cvt(sim_lower *lw, const sim_statement *s)
                  : from_two       ? d == T_F16X2
                                   : (d == T_F16X2 || d == T_BF16X2) && a == T_F32;
     if (!legal || (rs && (to_two || from_two))) {
-        sim_wrong(lw, "Unexpected instruction types specified for 'cvt'");
+        sim_refuse_statement(lw, "Unexpected instruction types specified for 'cvt'");
         return true;
     }
     uint32_t count = to_four ? 4 : 2, sources = from_two || a == T_BF16X2 || to_four ? 1 : 2,
@@ -266,7 +266,7 @@ void sim_lower_minmax(sim_lower *lw, const sim_statement *s)
         return;
     }
     if (!sim_operands_between(lw, 4, 4)) return;
-    sim_gate(lw, "min and max of three", 88, 100);
+    sim_require_version(lw, "min and max of three", 88, 100);
     uint32_t a = sim_source(lw, 1, T_F32, 0), b = sim_source(lw, 2, T_F32, 0),
              c = sim_source(lw, 3, T_F32, 0), d = sim_dest(lw, 0, T_F32, 0);
     sim_ins *i = sim_emit(lw, sim_minmax3, F_PLAIN);
@@ -314,7 +314,7 @@ void sim_lower_pmevent(sim_lower *lw, const sim_statement *s)
     if (!sim_operands_between(lw, 1, 1)) return;
     const sim_operand *o = &s->operands[0];
     if (o->kind != O_INT || o->value < 0 || o->value > s->form->imm) {
-        sim_wrong(lw, "Argument 0 of instruction 'pmevent': expected to be in range [0..%d]",
+        sim_refuse_statement(lw, "Argument 0 of instruction 'pmevent': expected to be in range [0..%d]",
                   (int)s->form->imm);
         return;
     }

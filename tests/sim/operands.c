@@ -94,7 +94,7 @@ void sim_operands_forget(sim_block *b)
     }
 }
 
-static bool knows_of_wait(const sim_warp *w, uint32_t lane, const sim_block *b, const reads *x)
+static bool is_wait_known(const sim_warp *w, uint32_t lane, const sim_block *b, const reads *x)
 {
     if (x->tensor)
         return !w->launch->races || sim_clock_knows(w, x->issuer, SIM_COUNT_DONE + x->warpgroup, x->last);
@@ -115,7 +115,7 @@ void sim_operands_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_
     for (reads *x = b->operands; x; x = x->next)
         for (uint64_t n = offset >> 4; n <= (offset + bytes - 1) >> 4; n++) {
             if (!(x->chunks[n >> 5] >> (n & 31) & 1)) continue;
-            if (knows_of_wait(w, lane, b, x)) { x->chunks[n >> 5] &= ~(1u << (n & 31)); continue; }
+            if (is_wait_known(w, lane, b, x)) { x->chunks[n >> 5] &= ~(1u << (n & 31)); continue; }
             if (x->tensor) {
                 sim_report_at(w, i, "async-write", lane,
                               "writes shared address 0x%llx, which a tcgen05 operation of thread %u may still read: "

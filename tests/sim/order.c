@@ -50,7 +50,7 @@ static uint32_t shift_of(uint64_t size)
 }
 
 /* Whether one of the granules overlaps the other's bytes. */
-static bool map_meets(const sim_allocation *a, const use *mapped, const use *other)
+static bool granules_overlap(const sim_allocation *a, const use *mapped, const use *other)
 {
     uint32_t shift = mapped->shift;
     uint64_t lo = mapped->lo > other->lo ? mapped->lo : other->lo,
@@ -68,8 +68,8 @@ static bool map_meets(const sim_allocation *a, const use *mapped, const use *oth
 static bool overlap(const sim_allocation *in, const use *a, const use *b)
 {
     if (!spans_meet(a->lo, a->hi, b->lo, b->hi)) return false;
-    if (a->map) return map_meets(in, a, b);
-    if (b->map) return map_meets(in, b, a);
+    if (a->map) return granules_overlap(in, a, b);
+    if (b->map) return granules_overlap(in, b, a);
     if (!b->pitch) return rows_meet(a, b->lo, b->hi);
     for (uint64_t at = b->lo; at < b->hi; at += b->pitch)
         if (rows_meet(a, at, at + b->width)) return true;
@@ -79,7 +79,7 @@ static bool overlap(const sim_allocation *in, const use *a, const use *b)
 /* --- the record of accesses ------------------------------------------------------------------- */
 
 /* Whether another stream has work that is not ordered before this. */
-static bool others(const sim_work *w)
+static bool has_concurrent_stream(const sim_work *w)
 {
     const sim_stream *s = w->stream;
     bool several = false;
@@ -137,7 +137,7 @@ static void remember(sim_allocation *a, const use *entry)
 
 static const char *const verbs[] = { "reads", "writes", "updates" };
 
-static void tell(const sim_allocation *a, const use *now, const use *before)
+static void report_race(const sim_allocation *a, const use *now, const use *before)
 {
     char what[200];
     const char *kind = now->synchronous || before->synchronous ? "host-race" : "stream-race";
@@ -171,10 +171,10 @@ static void order(const sim_work *w, sim_allocation *a, use now)
         const uint64_t pair[4] = { before->id, before->seq, now.id, now.seq };
         if (!memcmp(pair, a->uses->last, sizeof pair)) continue;
         memcpy(a->uses->last, pair, sizeof pair);
-        tell(a, &now, before);
+        report_race(a, &now, before);
         a->uses->told++;
     }
-    if (others(w)) remember(a, &now);
+    if (has_concurrent_stream(w)) remember(a, &now);
     else free(now.map);
 }
 
@@ -182,7 +182,7 @@ void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t
                      size_t width, bool write)
 {
     if (write) a->written_at = ++sim_order_writes;
-    if (!a->uses && !others(w)) return;
+    if (!a->uses && !has_concurrent_stream(w)) return;
     use now = {.seq = w->seq,
                .lo = lo,
                .hi = hi,
@@ -212,7 +212,7 @@ typedef struct sim_touches { uint32_t count, capacity, last; touch *list; } sim_
 
 static pthread_mutex_t merging = PTHREAD_MUTEX_INITIALIZER;
 
-bool sim_order_wants(const sim_work *w) { return sim_checked_copies || others(w); }
+bool sim_order_is_checked(const sim_work *w) { return sim_checked_copies || has_concurrent_stream(w); }
 
 sim_touches *sim_touches_new(void) { return calloc(1, sizeof(sim_touches)); }
 
@@ -223,7 +223,7 @@ void sim_touches_free(sim_touches *t)
     free(t);
 }
 
-static touch *touched(sim_touches *t, sim_allocation *a)
+static touch *touch_of(sim_touches *t, sim_allocation *a)
 {
     if (t->last < t->count && t->list[t->last].a == a) return &t->list[t->last];
     for (uint32_t k = 0; k < t->count; k++) if (t->list[k].a == a) return &t->list[t->last = k];
@@ -242,7 +242,7 @@ static touch *touched(sim_touches *t, sim_allocation *a)
 void sim_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, const uint64_t *at, uint32_t m,
                uint32_t bytes, sim_access access)
 {
-    touch *e = touched(w->worker->touches, a);
+    touch *e = touch_of(w->worker->touches, a);
     if (w->launch->flight) sim_grid_touch(w, i, m, at, bytes, access);
     if (!e) return;
     uint64_t lo = e->lo[access], hi = e->hi[access], *map = e->map[access];
@@ -257,7 +257,7 @@ void sim_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, const uint64_t 
     e->hi[access] = hi;
 }
 
-static void join(touch *to, touch *from)
+static void join_touch(touch *to, touch *from)
 {
     for (int n = 0; n < 3; n++) {
         if (from->lo[n] < to->lo[n]) to->lo[n] = from->lo[n];
@@ -274,8 +274,8 @@ void sim_touch_merge(sim_worker *w, sim_launch *l)
     w->touches = NULL;
     pthread_mutex_lock(&merging);
     for (uint32_t k = 0; k < from->count; k++) {
-        touch *e = touched(l->touches, from->list[k].a);
-        if (e) join(e, &from->list[k]);
+        touch *e = touch_of(l->touches, from->list[k].a);
+        if (e) join_touch(e, &from->list[k]);
     }
     pthread_mutex_unlock(&merging);
     sim_touches_free(from);
@@ -298,7 +298,7 @@ void sim_order_kernel(const sim_work *w, sim_launch *l)
         if (e->hi[SIM_WRITE] || e->hi[SIM_UPDATE]) e->a->written_at = ++sim_order_writes;
         for (int n = 0; n < 3; n++) {
             int access = first_to_last[n];
-            if (!e->hi[access] || (!e->a->uses && !others(w))) continue;
+            if (!e->hi[access] || (!e->a->uses && !has_concurrent_stream(w))) continue;
             use now = { .seq = w->seq, .lo = e->lo[access], .hi = e->hi[access], .map = e->map[access],
                         .id = w->stream->id, .access = (uint8_t)access, .shift = (uint8_t)e->shift };
             e->map[access] = NULL;

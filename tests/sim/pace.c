@@ -61,7 +61,7 @@ void sim_pace_progress(sim_worker *w, sim_launch *l)
     fflush(stderr);
 }
 
-bool sim_pace_late(sim_worker *w, sim_launch *l)
+bool sim_pace_is_over_limit(sim_worker *w, sim_launch *l)
 {
     if (!l->limit_ns || own_time(w) - w->watched_from < l->limit_ns) return false;
     atomic_store(&l->late[w->index], 1);
@@ -69,7 +69,7 @@ bool sim_pace_late(sim_worker *w, sim_launch *l)
     return true;
 }
 
-void sim_pace_vain(sim_worker *w, const sim_launch *l)
+void sim_pace_yield(sim_worker *w, const sim_launch *l)
 {
     if (l->workers == 1) return;                              /* there is nobody to wait for */
     if (++w->vain <= VAIN_YIELDS) { sched_yield(); return; }

@@ -165,7 +165,7 @@ static bool directive(parser *s, const char *word)
 }
 
 /* Refuses a directive that needs a later version or target. */
-static void since(parser *s, const char *what, uint32_t version, uint32_t target)
+static void require_version(parser *s, const char *what, uint32_t version, uint32_t target)
 {
     if (s->m->target < target)
         sim_error(s->m, s->line, "Feature '%s' requires .target sm_%u or higher", what, target);
@@ -275,19 +275,19 @@ static number read_number(parser *s)
  * Decimal floating-point numbers are added, subtracted, multiplied, divided and compared as f64. */
 typedef struct constant { uint64_t bits; bool is_unsigned, is_real; double real; } constant;
 
-static constant conditional(parser *s, int nesting);
+static constant parse_conditional(parser *s, int nesting);
 
 static constant of_truth(bool truth) { return (constant){ truth, false, false, 0 }; }
 static constant of_bits(uint64_t bits, bool is_unsigned) { return (constant){ bits, is_unsigned, false, 0 }; }
 static constant of_real(double real) { return (constant){ 0, false, true, real }; }
 
-static uint64_t whole(parser *s, constant v)
+static uint64_t require_integer(parser *s, constant v)
 {
     if (v.is_real) sim_fatal(s->m, s->line, "Integer constant expression expected");
     return v.bits;
 }
 
-static constant primary(parser *s, int nesting)
+static constant parse_primary(parser *s, int nesting)
 {
     if (nesting > 64) sim_fatal(s->m, s->line, "Expression nested too deeply");
     skip(s);
@@ -296,18 +296,18 @@ static constant primary(parser *s, int nesting)
         bool to_signed = *s->p == '.' && directive(s, "s64");
         if (to_signed || (*s->p == '.' && directive(s, "u64"))) {
             expect(s, ')');
-            return of_bits(whole(s, primary(s, nesting + 1)), !to_signed);
+            return of_bits(require_integer(s, parse_primary(s, nesting + 1)), !to_signed);
         }
-        constant v = conditional(s, nesting + 1);
+        constant v = parse_conditional(s, nesting + 1);
         expect(s, ')');
         return v;
     }
     char sign = *s->p;
     if (sign && strchr("-+~!", sign)) {
         s->p++;
-        constant v = primary(s, nesting + 1);
-        if (sign == '!') return of_truth(!whole(s, v));
-        if (sign == '~') return of_bits(~whole(s, v), true);
+        constant v = parse_primary(s, nesting + 1);
+        if (sign == '!') return of_truth(!require_integer(s, v));
+        if (sign == '~') return of_bits(~require_integer(s, v), true);
         if (sign == '+') return v;
         return v.is_real ? of_real(-v.real) : of_bits(0 - v.bits, v.is_unsigned);
     }
@@ -321,7 +321,7 @@ static constant primary(parser *s, int nesting)
     return v;
 }
 
-static constant operate_real(parser *s, const char *operator, double a, double b)
+static constant evaluate_real(parser *s, const char *operator, double a, double b)
 {
     switch (operator[0] | (operator[1] << 8)) {
     case '=' | '=' << 8: return of_truth(a == b);
@@ -340,10 +340,10 @@ static constant operate_real(parser *s, const char *operator, double a, double b
     }
 }
 
-static constant operate(parser *s, const char *operator, constant a, constant b)
+static constant evaluate_binary(parser *s, const char *operator, constant a, constant b)
 {
     if (a.is_real != b.is_real) sim_fatal(s->m, s->line, "Constant expression type mismatch");
-    if (a.is_real) return operate_real(s, operator, a.real, b.real);
+    if (a.is_real) return evaluate_real(s, operator, a.real, b.real);
     bool is_unsigned = a.is_unsigned || b.is_unsigned;
     uint64_t x = a.bits, y = b.bits, r = 0, top = UINT64_C(1) << 63;
     bool less = is_unsigned ? x < y : (x ^ top) < (y ^ top);
@@ -380,13 +380,13 @@ static constant operate(parser *s, const char *operator, constant a, constant b)
     return of_bits(r, is_unsigned);
 }
 
-static constant binary(parser *s, int level, int nesting)
+static constant parse_binary(parser *s, int level, int nesting)
 {
     static const char *const operators[][4] = { { "||" }, { "&&" }, { "|" }, { "^" }, { "&" }, { "==", "!=" },
         { "<=", ">=", "<", ">" }, { "<<", ">>" }, { "+", "-" }, { "*", "/", "%" } };
     enum { LEVELS = sizeof operators / sizeof *operators };
-    if (level == LEVELS) return primary(s, nesting);
-    constant a = binary(s, level + 1, nesting);
+    if (level == LEVELS) return parse_primary(s, nesting);
+    constant a = parse_binary(s, level + 1, nesting);
     for (;;) {
         skip(s);
         const char *found = NULL;
@@ -401,23 +401,23 @@ static constant binary(parser *s, int level, int nesting)
         }
         if (!found) return a;
         s->p += strlen(found);
-        a = operate(s, found, a, binary(s, level + 1, nesting + 1));
+        a = evaluate_binary(s, found, a, parse_binary(s, level + 1, nesting + 1));
     }
 }
 
-static constant conditional(parser *s, int nesting)
+static constant parse_conditional(parser *s, int nesting)
 {
-    constant condition = binary(s, 0, nesting);
+    constant condition = parse_binary(s, 0, nesting);
     if (!accept(s, '?')) return condition;
     if (nesting > 64) sim_fatal(s->m, s->line, "Expression nested too deeply");
-    constant yes = conditional(s, nesting + 1);
+    constant yes = parse_conditional(s, nesting + 1);
     expect(s, ':');
-    constant no = conditional(s, nesting + 1);
-    (void)whole(s, yes), (void)whole(s, no);
-    return whole(s, condition) ? yes : no;
+    constant no = parse_conditional(s, nesting + 1);
+    (void)require_integer(s, yes), (void)require_integer(s, no);
+    return require_integer(s, condition) ? yes : no;
 }
 
-static int64_t integer(parser *s) { return (int64_t)whole(s, conditional(s, 0)); }
+static int64_t integer(parser *s) { return (int64_t)require_integer(s, parse_conditional(s, 0)); }
 
 /* --- symbols ---------------------------------------------------------------------------------- */
 
@@ -463,7 +463,7 @@ static void grow_table(parser *s)
     }
 }
 
-static void enter(parser *s, sim_symbol *y)
+static void declare_symbol(parser *s, sim_symbol *y)
 {
     sim_module *m = s->m;
     y->depth = s->depth;
@@ -535,7 +535,7 @@ static void close_scope(parser *s)
         if (outer && (outer->kind == SYM_LABEL || outer->kind == SYM_FUNC || outer->kind == SYM_VAR))
             y->alias = outer;
         else if (s->depth <= 1) sim_error(s->m, y->line, "Unknown symbol '%s'", y->name);
-        else { y->list_next = NULL; enter(s, y); }
+        else { y->list_next = NULL; declare_symbol(s, y); }
     }
 }
 
@@ -644,7 +644,7 @@ static void parse_identifier(parser *s, sim_operand *o)
         y = new_symbol(s, SYM_LABEL, text);
         y->index = UINT32_MAX;
         y->line = line;
-        enter(s, y);
+        declare_symbol(s, y);
     }
     if (y->kind == SYM_REG) {
         register_operand(y, index, o);
@@ -747,7 +747,7 @@ static void parse_operand(parser *s, sim_operand *o, int nesting)
     } else {
         if (c == '!') { s->p = start; s->line = line; }
         if (!read_bits(s, o)) {
-            constant v = conditional(s, 0);
+            constant v = parse_conditional(s, 0);
             o->kind = v.is_real ? O_FLOAT : O_INT;
             if (v.is_real) memcpy(&o->value, &v.real, 8);
             else o->value = (int64_t)v.bits;
@@ -956,7 +956,7 @@ static void check_declared(parser *s, sim_type t, sim_space space, uint32_t vect
             sim_fatal(m, s->line, "Parsing error near '.%s': syntax error", sim_types[t].name);
     if (t != T_F16X2 && (sim_types[t].kind == K_PACKED || (sim_types[t].kind == K_FLOAT && sim_types[t].bytes == 1)))
         sim_error(m, s->line, "Type .%s may only be used as an instruction type", sim_types[t].name);
-    if (t == T_B128) since(s, "Type .b128", 83, 70);
+    if (t == T_B128) require_version(s, "Type .b128", 83, 70);
     if (t == T_PRED && (vector || space != SP_REG))
         sim_error(m, s->line, "Predicate type can only be used to define scalar register variables ('%s')", name);
     if (vector * sim_types[t].bytes > 16) sim_error(m, s->line, "Vector type too large, exceeds 128 bit limit");
@@ -1045,7 +1045,7 @@ static void parse_registers(parser *s)
         }
         check_range(s, y);
         add_registers(s, y);
-        enter(s, y);
+        declare_symbol(s, y);
     } while (accept(s, ','));
 }
 
@@ -1084,7 +1084,7 @@ static void add_reloc(parser *s, sim_symbol *y, uint64_t offset, uint32_t bytes,
     }
     if (!strncmp(s->p, "generic", 7) && !is_name(s->p[7])) {
         s->p += 7;
-        since(s, "generic() operator", 31, 20);
+        require_version(s, "generic() operator", 31, 20);
         expect(s, '(');
         r->name = name(s);
         expect(s, ')');
@@ -1160,7 +1160,7 @@ static void parse_initialiser(parser *s, sim_symbol *y, uint64_t *at, int nestin
         else {
             s->p = back;
             s->line = line;
-            constant v = conditional(s, 0);
+            constant v = parse_conditional(s, 0);
             n.is_float = true;
             memcpy(&n.bits, &v.real, 8);
             bits = v.is_real ? float_initial(s, y, line, n) : v.bits;
@@ -1183,7 +1183,7 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
     for (;;) {
         if (directive(s, "align")) { align = alignment(s); continue; }
         if (directive(s, "attribute")) {
-            since(s, ".attribute", 40, 30);
+            require_version(s, ".attribute", 40, 30);
             expect(s, '(');
             managed |= directive(s, "managed");
             while (*s->p && !peek(s, ')')) s->p++;
@@ -1259,7 +1259,7 @@ static sim_symbol *parse_variable(parser *s, sim_space space, bool formal, bool 
             *s->m->variables_tail = y;
             s->m->variables_tail = &y->list_next;
         }
-        enter(s, y);
+        declare_symbol(s, y);
     } while (accept(s, ','));
     expect(s, ';');
     return y;
@@ -1345,7 +1345,7 @@ static void define_label(parser *s, const char *text, uint32_t line)
     y->line = line;
     y->index = s->function->statement_count;
     s->function->label_waits = true;
-    enter(s, y);
+    declare_symbol(s, y);
 }
 
 static void parse_prototype(parser *s, const char *text)
@@ -1365,7 +1365,7 @@ static void parse_prototype(parser *s, const char *text)
     parse_conventions(s, f);
     s->function = owner;
     expect(s, ';');
-    enter(s, y);
+    declare_symbol(s, y);
 }
 
 static bool parse_label_or_instruction(parser *s)
@@ -1398,7 +1398,7 @@ static bool parse_label_or_instruction(parser *s)
         y->targets = new_operands(s, list.count + 1u);
         memcpy(y->targets, buffer, list.count * sizeof *buffer);
         y->target_count = list.count;
-        enter(s, y);
+        declare_symbol(s, y);
     } else if (directive(s, "callprototype")) parse_prototype(s, text);
     else define_label(s, text, line);
     return true;
@@ -1581,7 +1581,7 @@ static void parse_function(parser *s, bool entry)
             if (!d->has_body && f->has_body) { sim_function *next = d->next; *d = *f; d->next = next; f = d; }
         }
     } else {
-        enter(s, y);
+        declare_symbol(s, y);
         *m->functions_tail = f;
         m->functions_tail = &f->next;
     }
@@ -1589,8 +1589,8 @@ static void parse_function(parser *s, bool entry)
     if (f->has_body) {
         s->p++;
         open_scope(s);
-        for (sim_symbol *p = f->returns; p; p = p->list_next) { p->function = f; enter(s, p); }
-        for (sim_symbol *p = f->params; p; p = p->list_next) { p->function = f; enter(s, p); }
+        for (sim_symbol *p = f->returns; p; p = p->list_next) { p->function = f; declare_symbol(s, p); }
+        for (sim_symbol *p = f->params; p; p = p->list_next) { p->function = f; declare_symbol(s, p); }
         parse_body(s);
         close_scope(s);
         if (f->maxntid_count && f->reqntid_count)
@@ -1719,7 +1719,7 @@ static void parse_module_item(parser *s)
     if (directive(s, "pragma")) { parse_pragma(s); return; }
     if (directive(s, "section")) { parse_section(s); return; }
     if (directive(s, "alias")) {
-        since(s, ".alias", 63, 30);
+        require_version(s, ".alias", 63, 30);
         uint32_t index;
         const char *a = name(s);
         expect(s, ',');
@@ -1732,8 +1732,8 @@ static void parse_module_item(parser *s)
         return;
     }
     if (directive(s, "extern")) s->linkage = LINK_EXTERN;
-    else if (directive(s, "weak")) { s->linkage = LINK_WEAK; since(s, ".weak", 31, 20); }
-    else if (directive(s, "common")) { s->linkage = LINK_COMMON; since(s, ".common", 50, 20); }
+    else if (directive(s, "weak")) { s->linkage = LINK_WEAK; require_version(s, ".weak", 31, 20); }
+    else if (directive(s, "common")) { s->linkage = LINK_COMMON; require_version(s, ".common", 50, 20); }
     else if (directive(s, "visible")) s->linkage = LINK_VISIBLE;
     if (directive(s, "entry")) parse_function(s, true);
     else if (directive(s, "func")) parse_function(s, false);

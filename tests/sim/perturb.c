@@ -58,15 +58,15 @@ static double ulp_of(float v)          /* of a normal number */
     uint32_t e = U(v) & 0x7f800000;
     return (double)F(e) * 0x1p-23;
 }
-static float below(float v) { return F(U(v) - 1); }         /* the next f32 towards 0 */
+static float next_towards_zero(float v) { return F(U(v) - 1); }         /* the next f32 towards 0 */
 
-static double bound(int function, int format, double a, double b, double v)
+static double error_bound(int function, int format, double a, double b, double v)
 {
     double size = fabs(v);
     if (format == T_F16) return function == P_TANH ? 0x1.02p-11 : size * 0x1.12p-10; /* 2^-10.987, 2^-9.9 */
     if (format == T_BF16) return size * (function == P_TANH ? 0x1p-8 : 0x1p-7);
     switch (function) {
-    case P_EX2: return 2 * ulp_of(below((float)v)); /* v is rounded: it may be the power of two above the result */
+    case P_EX2: return 2 * ulp_of(next_towards_zero((float)v)); /* v is rounded: it may be the power of two above the result */
     case P_FULL: return 2 * ulp_of((float)v);
     case P_DIV: return fabs(b) >= 0x1p-126 && fabs(b) <= 0x1p126 ? 2 * ulp_of((float)v) : 0;
     case P_RCP: return ulp_of((float)v);
@@ -80,7 +80,7 @@ static double bound(int function, int format, double a, double b, double v)
 }
 
 /* A pseudo-random number from -1 to 1 */
-static double part(int function, uint32_t a, uint32_t b)
+static double error_share(int function, uint32_t a, uint32_t b)
 {
     uint64_t z = (uint64_t)(uint32_t)sim_option.perturb * UINT64_C(0x9e3779b97f4a7c15) + (uint32_t)function;
     z = (z ^ z >> 31 ^ a) * UINT64_C(0xbf58476d1ce4e5b9);
@@ -118,14 +118,14 @@ static bool inexact(int function, double x, double y, double was, uint32_t key[2
 }
 
 /* sin and cos beyond two pi: the angle has the error of x / (2 pi) in f32, at most pi. */
-static double far_off(int function, double x, double share)
+static double perturb_large_angle(int function, double x, double share)
 {
     double angle = fabs(x) * 0x1p-23, most = 3.141592653589793;
     double v = x + (x < 0 ? -share : share) * (angle < most ? angle : most);
     return function == P_SIN ? sin(v) : cos(v);
 }
 
-static uint32_t moved(int function, int format, uint32_t a, uint32_t b, uint32_t d)
+static uint32_t perturbed_value(int function, int format, uint32_t a, uint32_t b, uint32_t d)
 {
     double x = read(format, a), y = read(format, b), was = read(format, d), v = was;
     double least = format == T_F16 ? 0x1p-14 : 0x1p-126;
@@ -136,14 +136,14 @@ static uint32_t moved(int function, int format, uint32_t a, uint32_t b, uint32_t
     bool odd = function == P_RCP || function == P_SIN || function == P_TANH || function == P_DIV
                || function == P_FULL;
     bool slow = function <= P_COS || function == P_TANH;      /* of f32: d is nearer than its bound by far */
-    double share = part(function, key[0], key[1]), most;
+    double share = error_share(function, key[0], key[1]), most;
     if (odd && was < 0) share = -share;
     if (format != T_F32 || !slow) v = exact(function, x, y);
     if (!(fabs(v) >= least)) return d;
-    most = bound(function, format, x, y, v);
+    most = error_bound(function, format, x, y, v);
     if (format == T_F32 && slow) most -= 0.5 * ulp_of((float)was);
     if (format == T_F32 && (function == P_SIN || function == P_COS) && fabs(x) > 6.283185) {
-        v = far_off(function, x, part(function, key[0], ~0u));
+        v = perturb_large_angle(function, x, error_share(function, key[0], ~0u));
         most = 0x1p-20;
     }
     double goal = v + share * most;
@@ -171,11 +171,11 @@ static void sim_perturbed(sim_warp *w, const sim_ins *i, uint32_t m)
     SIM_EACH_LANE(l, m)
     {
         if (!approximate[i->imm].two) {
-            d[l] = moved(function, format, a[l], b[l], d[l]);
+            d[l] = perturbed_value(function, format, a[l], b[l], d[l]);
             continue;
         }
-        d[l] = pair16(moved(function, format, a[l] & 0xffff, 0, d[l] & 0xffff),
-                      moved(function, format, a[l] >> 16, 0, d[l] >> 16));
+        d[l] = pair16(perturbed_value(function, format, a[l] & 0xffff, 0, d[l] & 0xffff),
+                      perturbed_value(function, format, a[l] >> 16, 0, d[l] >> 16));
     }
 }
 

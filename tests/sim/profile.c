@@ -162,7 +162,7 @@ static void set_bits(uint64_t *words, uint32_t at, uint32_t n)
     }
 }
 
-static void touch(page_set *s, uint64_t address, uint64_t bytes, sim_access access)
+static void mark_pages(page_set *s, uint64_t address, uint64_t bytes, sim_access access)
 {
     while (bytes) {
         uint32_t at = (uint32_t)address & ((1u << PAGE_BITS) - 1), room = (1u << PAGE_BITS) - at,
@@ -180,9 +180,9 @@ void sim_profile_touch(sim_profile_part *p, const uint64_t *at, uint32_t mask, u
                        bool contiguous, sim_access access)
 {
     if (contiguous)
-        touch(&p->pages, at[0], (uint64_t)bytes * SIM_LANES, access);
+        mark_pages(&p->pages, at[0], (uint64_t)bytes * SIM_LANES, access);
     else
-        SIM_EACH_LANE(l, mask) touch(&p->pages, at[l], bytes, access);
+        SIM_EACH_LANE(l, mask) mark_pages(&p->pages, at[l], bytes, access);
 }
 
 static void free_pages(page_set *s)
@@ -211,16 +211,16 @@ static void join_pages(page_set *to, page_set *from)
     free_pages(from);
 }
 
-static uint64_t ones(uint64_t v) { return sim_popcount((uint32_t)v) + sim_popcount((uint32_t)(v >> 32)); }
+static uint64_t bits_set(uint64_t v) { return sim_popcount((uint32_t)v) + sim_popcount((uint32_t)(v >> 32)); }
 
 static void count_pages(sim_profile *r)
 {
     for (size_t k = 0; k < r->pages.capacity; k++) {
         const page *p = r->pages.slots[k];
         for (int n = 0; p && n < PAGE_WORDS; n++) {
-            r->distinct_read += ones(p->bits[0][n]);
-            r->distinct_written += ones(p->bits[1][n]);
-            r->distinct += ones(p->bits[0][n] | p->bits[1][n]);
+            r->distinct_read += bits_set(p->bits[0][n]);
+            r->distinct_written += bits_set(p->bits[1][n]);
+            r->distinct += bits_set(p->bits[0][n] | p->bits[1][n]);
         }
     }
 }
@@ -234,7 +234,7 @@ static void snapshot(const ptxsim_counters *c, uint64_t v[LINE_COUNT])
 #undef X
 }
 
-static void settle(sim_profile_part *p, const ptxsim_counters *c)
+static void add_counts_to_line(sim_profile_part *p, const ptxsim_counters *c)
 {
     uint64_t now[LINE_COUNT];
     snapshot(c, now);
@@ -246,7 +246,7 @@ void sim_profile_line(sim_worker *w, uint32_t pc, bool counts, uint32_t mask)
 {
     sim_profile_part *p = w->profile;
     if (!p || !p->lines) return;
-    settle(p, &w->counts.c);
+    add_counts_to_line(p, &w->counts.c);
     p->at = pc;
     if (!counts) return;
     p->lines[pc].issues++;
@@ -266,7 +266,7 @@ static char *line_text(const sim_module *m, uint32_t line)
 }
 
 /* Adds up the code of each line: a line may have several instructions, and an inlined one several places. */
-static void tell_lines(sim_profile *r, const sim_kernel *k)
+static void store_line_counts(sim_profile *r, const sim_kernel *k)
 {
     uint32_t count = k->module->line_count + 1, used = 0;
     line_counts *by_line = calloc(count, sizeof *by_line);
@@ -344,7 +344,7 @@ void sim_profile_leave(sim_worker *w, sim_launch *l)
     else {
         join_pages(&r->pages, &p->pages);
         if (p->lines) {
-            settle(p, &w->counts.c);
+            add_counts_to_line(p, &w->counts.c);
             for (uint32_t k = 0; k < l->kernel->code_count; k++) {
                 const uint64_t *from = &p->lines[k].issues;
                 uint64_t *to = &r->lines[k].issues;
@@ -365,7 +365,7 @@ void sim_profile_end(sim_launch *l)
     r->error = atomic_load(&l->error);
     count_pages(r);
     pthread_mutex_lock(&lock);
-    if (r->lines) tell_lines(r, l->kernel);
+    if (r->lines) store_line_counts(r, l->kernel);
     if (record_count == record_capacity && record_count < MAX_RECORDS) {
         size_t wanted = record_capacity ? record_capacity * 2 : 64;
         sim_profile **grown = realloc(records, wanted * sizeof(sim_profile *));
@@ -447,7 +447,7 @@ typedef struct text {
     size_t length, capacity;
 } text;
 
-static void put(text *t, const char *s, size_t n)
+static void append_text(text *t, const char *s, size_t n)
 {
     if (t->length + n + 1 > t->capacity) {
         size_t wanted = (t->length + n + 1) * 2;
@@ -469,7 +469,7 @@ static void print(text *t, const char *format, ...)
     va_start(a, format);
     int n = vsnprintf(line, sizeof line, format, a);
     va_end(a);
-    put(t, line, n < 0 ? 0 : n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+    append_text(t, line, n < 0 ? 0 : n < (int)sizeof line ? (size_t)n : sizeof line - 1);
 }
 
 #define ULL(x) ((unsigned long long)(x))
@@ -575,7 +575,7 @@ static bool same_lines(const sim_profile *a, const sim_profile *b)
 }
 
 /* Whether both launches have equal counts. */
-static bool same(const sim_profile *a, const sim_profile *b)
+static bool is_same_launch(const sim_profile *a, const sim_profile *b)
 {
     return !strcmp(a->kernel, b->kernel) && !memcmp(a->grid, b->grid, sizeof a->grid)
            && !memcmp(a->block, b->block, sizeof a->block) && a->static_shared == b->static_shared
@@ -590,12 +590,12 @@ static void table(text *t)
     for (size_t k = 0, next; k < record_count; k = next) {
         const sim_profile *r = records[k];
         uint64_t ns = r->host_ns;
-        for (next = k + 1; next < record_count && same(r, records[next]); next++)
+        for (next = k + 1; next < record_count && is_same_launch(r, records[next]); next++)
             ns += records[next]->host_ns;
         print(t, "launch %llu", ULL(r->number));
         if (next > k + 1) print(t, " to %llu, %zu alike, each", ULL(records[next - 1]->number), next - k);
         print(t, ": ");
-        put(t, r->kernel, strlen(r->kernel));
+        append_text(t, r->kernel, strlen(r->kernel));
         print(t, ", grid %ux%ux%u, block %ux%ux%u, shared %u + %u bytes, %s us on the host\n", r->grid[0],
               r->grid[1], r->grid[2], r->block[0], r->block[1], r->block[2], r->static_shared,
               r->dynamic_shared, decimal((double)ns / (double)(next - k) / 1000, number));
@@ -613,7 +613,7 @@ static void table(text *t)
 
 static void quoted(text *t, const char *s)
 {
-    put(t, "\"", 1);
+    append_text(t, "\"", 1);
     for (; *s; s++) {
         unsigned char ch = (unsigned char)*s;
         if (ch == '"' || ch == '\\')
@@ -621,9 +621,9 @@ static void quoted(text *t, const char *s)
         else if (ch < 0x20 || ch >= 0x7f)
             print(t, "\\u%04x", ch);
         else
-            put(t, s, 1);
+            append_text(t, s, 1);
     }
-    put(t, "\"", 1);
+    append_text(t, "\"", 1);
 }
 
 static void json_estimate(text *t, const sim_profile *r)
@@ -709,7 +709,7 @@ static const struct {
 } wishes[] = { { "table", 1, 0 }, { "json", 1, 1 }, { "lines", 2, 0 }, { "lines-json", 2, 1 } };
 
 /* The index into `wishes` of the environment's request, or -1; *path: after the colon, or NULL. */
-static int wish(const char **path)
+static int requested_format(const char **path)
 {
     const char *e = getenv("PTXSIM_PROFILE");
     size_t n = e ? strcspn(e, ":") : 0;
@@ -724,14 +724,14 @@ static int wish(const char **path)
 __attribute__((constructor)) static void at_load(void)
 {
     const char *path;
-    int k = wish(&path);
+    int k = requested_format(&path);
     if (k >= 0) sim_option.profile = wishes[k].level;
 }
 
 __attribute__((destructor)) static void at_unload(void)
 {
     const char *path = NULL;
-    int k = wish(&path);
+    int k = requested_format(&path);
     if (k >= 0) {
         size_t n = ptxsim_profile(wishes[k].format, NULL, 0);
         char *all = malloc(n + 1);

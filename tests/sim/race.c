@@ -68,7 +68,7 @@ static void free_page(page *p)
     free(p);
 }
 
-static void wipe(page *p)
+static void clear_page(page *p)
 {
     atomic_store_explicit(&p->common, 0, memory_order_relaxed);
     memset(atomic_load(&p->cells), 0, (size_t)(PAGE >> p->shift) * 12);
@@ -79,7 +79,7 @@ static void wipe(page *p)
 static page *new_page(void)
 {
     page *p = races.pool;
-    if (p) { races.pool = p->next; races.pooled--; wipe(p); return p; }
+    if (p) { races.pool = p->next; races.pooled--; clear_page(p); return p; }
     if (!(p = calloc(1, sizeof *p))) return NULL;
     p->shift = 2;
     p->capacity = 16;
@@ -119,7 +119,7 @@ static page *global_page(sim_allocation *a, uint64_t offset)
  * a launch of several workers stops at its first finding, memory is restored, and one worker runs the launch from
  * the start: its results and findings are then the same for any number of threads. */
 
-static void keep(page *p, sim_allocation *a, uint64_t offset)
+static void save_page(page *p, sim_allocation *a, uint64_t offset)
 {
     if (p->bytes) return;
     if (!p->kept && !(p->kept = malloc(PAGE + PAGE / 8))) { atomic_store(&races.undo, false); return; }
@@ -130,7 +130,7 @@ static void keep(page *p, sim_allocation *a, uint64_t offset)
     if (p->written) memcpy(p->kept + PAGE, p->written, (p->bytes + 7) / 8);
 }
 
-static void put_back(const page *p)
+static void restore_page(const page *p)
 {
     if (!p->bytes) return;
     memcpy(p->host, p->kept, p->bytes);
@@ -171,26 +171,26 @@ static page *shared_page(struct sim_race_block *b, uint64_t offset)
         if (!p) return NULL;
         p->shared = true;
         b->pages[n] = p;
-    } else if (p->serial != b->serial) wipe(p);
+    } else if (p->serial != b->serial) clear_page(p);
     p->serial = b->serial;
     return p;
 }
 
-static void enter(const access *c, page *p)
+static void lock_page(const access *c, page *p)
 {
     if (!races.threads || (p->shared && c->space == SP_SHARED)) return;
     for (unsigned turns = 1; atomic_flag_test_and_set_explicit(&p->busy, memory_order_acquire); turns++)
         if (turns % 64 == 0) sched_yield();                   /* the thread that holds the lock may not be running */
 }
 
-static void leave(const access *c, page *p)
+static void unlock_page(const access *c, page *p)
 {
     if (!races.threads || (p->shared && c->space == SP_SHARED)) return;
     atomic_flag_clear_explicit(&p->busy, memory_order_release);
 }
 
 /* Splits the cells; each part keeps the entries of the whole. */
-static bool split(page *p, uint32_t shift)
+static bool split_cells(page *p, uint32_t shift)
 {
     uint32_t n = PAGE >> shift, *from = atomic_load(&p->cells), *to = malloc((size_t)n * 12);
     if (!to) return false;
@@ -265,7 +265,7 @@ static const char *verb(uint32_t flags)
 
 /* Orders the two accesses for the report: the one on the later line heads it (on one line, that of the earlier
  * block), whichever came second. True: b heads it. */
-static bool sides(const sim_conflict *x, const sim_site **head, const sim_site **other)
+static bool order_for_report(const sim_conflict *x, const sim_site **head, const sim_site **other)
 {
     sim_finding_place here = sim_pair_place(&x->a, &x->b), there = sim_pair_place(&x->b, &x->a);
     uint32_t a = x->a.ins->line, b = x->b.ins->line;
@@ -276,7 +276,7 @@ static bool sides(const sim_conflict *x, const sim_site **head, const sim_site *
 }
 
 /* Whether the pair was reported already, at a place that is not after this one. */
-static bool told_before(const sim_launch *l, const sim_conflict *x)
+static bool was_reported(const sim_launch *l, const sim_conflict *x)
 {
     static _Thread_local struct {
         uint64_t launch;
@@ -284,7 +284,7 @@ static bool told_before(const sim_launch *l, const sim_conflict *x)
         sim_finding_place place;
     } told[16];
     const sim_site *head, *other;
-    sides(x, &head, &other);
+    order_for_report(x, &head, &other);
     sim_finding_place place = sim_pair_place(head, other);
     uint32_t a = head->ins->line, b = other->ins->line, k = (a * 31 + b) & 15;
     if (told[k].launch == l->launch_serial && told[k].workers == l->workers && told[k].a == a
@@ -298,7 +298,7 @@ static bool told_before(const sim_launch *l, const sim_conflict *x)
     return false;
 }
 
-static void place(const sim_launch *l, const sim_conflict *x, char *out, size_t cap)
+static void describe_place(const sim_launch *l, const sim_conflict *x, char *out, size_t cap)
 {
     if (!x->shared) { sim_memory_describe(x->address, x->bytes, out, cap); return; }
     const sim_kernel *k = l->kernel;
@@ -315,10 +315,10 @@ static void place(const sim_launch *l, const sim_conflict *x, char *out, size_t 
 void sim_race_tell(const sim_launch *l, const sim_conflict *x)
 {
     const sim_site *head, *other;
-    bool swap = sides(x, &head, &other);
+    bool swap = order_for_report(x, &head, &other);
     uint32_t flags = swap ? x->b_flags : x->a_flags, other_flags = swap ? x->a_flags : x->b_flags;
     char where[200], site[420], detail[900];
-    place(l, x, where, sizeof where);
+    describe_place(l, x, where, sizeof where);
     sim_site_text(l, other, site, sizeof site);
     bool narrow = flags & other_flags & REC_STRONG;
     snprintf(detail, sizeof detail, "%s at %s address 0x%llx (%s) %s the %s %s%s", verb(flags),
@@ -329,12 +329,12 @@ void sim_race_tell(const sim_launch *l, const sim_conflict *x)
 }
 
 /* Whether a plain read that conflicts with an atomic may be a guess for a compare-and-swap still to come. */
-static bool may_guess(const sim_ins *i, uint32_t flags, uint32_t other_flags)
+static bool may_be_guess(const sim_ins *i, uint32_t flags, uint32_t other_flags)
 {
     return !flags && i->fn == sim_ld && i->size * i->count <= 8 && other_flags & REC_ATOMIC;
 }
 
-static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k, const char *more)
+static void report_conflict(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k, const char *more)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
     sim_conflict x = { .a = { c->ins, c->b->index, c->warp * SIM_LANES + lane },
@@ -344,13 +344,13 @@ static void conflict(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t
                        .address = c->base + (k << p->shift) };
     if (x.address < c->at[lane]) x.address = c->at[lane];     /* the first byte that both access */
     x.place = sim_guess_place(c->space == SP_SHARED ? c->owner : NULL, x.address);
-    if (may_guess(c->ins, c->flags, r->flags)) { sim_guess_keep(&x, &x.a, &x.b); return; }
-    if (!(entry & FIRM) && may_guess(r->ins, r->flags, c->flags)) { sim_guess_keep(&x, &x.b, &x.a); return; }
-    if (!told_before(c->w->launch, &x)) sim_race_tell(c->w->launch, &x);
+    if (may_be_guess(c->ins, c->flags, r->flags)) { sim_guess_keep(&x, &x.a, &x.b); return; }
+    if (!(entry & FIRM) && may_be_guess(r->ins, r->flags, c->flags)) { sim_guess_keep(&x, &x.b, &x.a); return; }
+    if (!was_reported(c->w->launch, &x)) sim_race_tell(c->w->launch, &x);
 }
 
 /* The bytes that the lane stores, if they are known. */
-static bool stored(const access *c, uint32_t lane, uint8_t *out)
+static bool stored_bytes(const access *c, uint32_t lane, uint8_t *out)
 {
     const sim_ins *i = c->ins;
     const uint32_t *list = c->w->kernel->lists + i->list;
@@ -368,7 +368,7 @@ static bool same_value(const access *c, uint32_t lane, uint32_t cell_at, uint32_
 {
     uint8_t v[64];
     uint64_t first = c->at[lane];
-    if (sim_option.race_strict || !stored(c, lane, v)) return false;
+    if (sim_option.race_strict || !stored_bytes(c, lane, v)) return false;
     uint64_t lo = c->base + cell_at, hi = lo + cell_bytes;
     if (lo < first) lo = first;
     if (hi > first + c->bytes) hi = first + c->bytes;
@@ -378,7 +378,7 @@ static bool same_value(const access *c, uint32_t lane, uint32_t cell_at, uint32_
 /* --- cells ------------------------------------------------------------------------------------ */
 
 /* Whether this lane knows the access that the entry stands for. */
-static inline bool known(access *c, const page *p, uint32_t entry, uint32_t lane)
+static inline bool is_known(access *c, const page *p, uint32_t entry, uint32_t lane)
 {
     uint32_t index = entry >> 5 & 0xffff, k = index & 7;
     if (SIM_UNLIKELY(c->seen[k].index != index || !c->seen[k].what)) {
@@ -404,37 +404,37 @@ static bool both_strong(const access *c, const page *p, uint32_t entry)
     return r->block == c->b->index || (r->flags & c->flags & REC_WIDE);
 }
 
-static inline bool mine(const access *c, const page *p, uint32_t entry, uint32_t lane)
+static inline bool is_own_entry(const access *c, const page *p, uint32_t entry, uint32_t lane)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
     return (entry & ENTRY_LANE) == lane && r->warp == c->warp && r->block == c->b->index;
 }
 
-static inline uint32_t self(const access *c, uint32_t lane) { return c->me << 5 | lane; }
+static inline uint32_t entry_of_lane(const access *c, uint32_t lane) { return c->me << 5 | lane; }
 
-static void another_reader(access *c, page *p, uint32_t *cell, uint32_t lane)
+static void add_reader(access *c, page *p, uint32_t *cell, uint32_t lane)
 {
     const uint32_t R = PAGE >> p->shift, S = R * 2;
     const sim_record *r = &p->records[cell[R] >> 5 & 0xffff], *s = &p->records[cell[S] >> 5 & 0xffff];
-    if (mine(c, p, cell[R], lane) || known(c, p, cell[R], lane)) {
-        cell[R] = self(c, lane);
-        if (cell[S] && known(c, p, cell[S], lane)) cell[S] = 0;
+    if (is_own_entry(c, p, cell[R], lane) || is_known(c, p, cell[R], lane)) {
+        cell[R] = entry_of_lane(c, lane);
+        if (cell[S] && is_known(c, p, cell[S], lane)) cell[S] = 0;
         else cell[S] &= ~CROSS;
         s = &p->records[cell[S] >> 5 & 0xffff];
         if (cell[S] && s->block != c->b->index) cell[S] |= CROSS;
         return;
     }
-    if (!cell[S] || known(c, p, cell[S], lane) || (s->flags & ~c->flags & REC_STRONG)) {
-        cell[S] = self(c, lane) | (r->block != c->b->index && !(r->flags & REC_STRONG) ? CROSS : 0);
+    if (!cell[S] || is_known(c, p, cell[S], lane) || (s->flags & ~c->flags & REC_STRONG)) {
+        cell[S] = entry_of_lane(c, lane) | (r->block != c->b->index && !(r->flags & REC_STRONG) ? CROSS : 0);
         return;
     }
     if (r->block != s->block) return;                         /* two blocks: any writer conflicts with one of them */
-    if (r->block != c->b->index) cell[S] = self(c, lane) | CROSS;
-    else if (r->warp == s->warp && r->warp != c->warp) cell[S] = self(c, lane);
+    if (r->block != c->b->index) cell[S] = entry_of_lane(c, lane) | CROSS;
+    else if (r->warp == s->warp && r->warp != c->warp) cell[S] = entry_of_lane(c, lane);
 }
 
 /* Whether an entry stays after a strong write, which orders nothing: a weak access does until all threads know it. */
-static bool stays(const access *c, const page *p, uint32_t entry)
+static bool outlives_strong_write(const access *c, const page *p, uint32_t entry)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
     return !(r->flags & REC_STRONG)
@@ -442,7 +442,7 @@ static bool stays(const access *c, const page *p, uint32_t entry)
 }
 
 /* Reports a load by the read-only path, or a fetch through the texture cache, of what this kernel has written. */
-static void stale(const access *c, const page *p, uint32_t entry, uint32_t lane, uint32_t k)
+static void report_stale_read(const access *c, const page *p, uint32_t entry, uint32_t lane, uint32_t k)
 {
     const sim_record *r = &p->records[entry >> 5 & 0xffff];
     sim_site other = { r->ins, r->block, (uint32_t)r->warp * SIM_LANES + (entry & ENTRY_LANE) },
@@ -462,41 +462,41 @@ static void stale(const access *c, const page *p, uint32_t entry, uint32_t lane,
 static inline void read_cell(access *c, page *p, uint32_t *cell, uint32_t lane, uint32_t k)
 {
     const uint32_t R = PAGE >> p->shift, S = R * 2;
-    if (cell[0] && !known(c, p, cell[0], lane) && !both_strong(c, p, cell[0])) {
-        conflict(c, p, lane, cell[0], k, "");
+    if (cell[0] && !is_known(c, p, cell[0], lane) && !both_strong(c, p, cell[0])) {
+        report_conflict(c, p, lane, cell[0], k, "");
         return;
     }
-    if (SIM_UNLIKELY(c->ins->x & X_NC) && cell[0] && c->ins->cls == C_MEMORY) stale(c, p, cell[0], lane, k);
+    if (SIM_UNLIKELY(c->ins->x & X_NC) && cell[0] && c->ins->cls == C_MEMORY) report_stale_read(c, p, cell[0], lane, k);
     if (SIM_UNLIKELY(cell[0] && cell[S]) && p->records[cell[S] >> 5 & 0xffff].flags & REC_WRITE) {
-        if (!known(c, p, cell[S], lane)) conflict(c, p, lane, cell[S], k, "");
-        if (!cell[R]) cell[R] = self(c, lane);
+        if (!is_known(c, p, cell[S], lane)) report_conflict(c, p, lane, cell[S], k, "");
+        if (!cell[R]) cell[R] = entry_of_lane(c, lane);
         return;
     }
-    if (cell[R] == self(c, lane) || cell[S] & CROSS) return;
-    if (!cell[R]) cell[R] = self(c, lane);
-    else another_reader(c, p, cell, lane);
+    if (cell[R] == entry_of_lane(c, lane) || cell[S] & CROSS) return;
+    if (!cell[R]) cell[R] = entry_of_lane(c, lane);
+    else add_reader(c, p, cell, lane);
 }
 
 /* Whether another lane of the same instruction has just written here. */
-static bool twin(const access *c, uint32_t lane, uint32_t other)
+static bool is_overlapping_lane(const access *c, uint32_t lane, uint32_t other)
 {
     return other < lane && c->mask >> other & 1 && c->at[other] < c->at[lane] + c->bytes
            && c->at[lane] < c->at[other] + c->bytes;
 }
 
-static void check_twins(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k)
+static void check_same_store(access *c, page *p, uint32_t lane, uint32_t entry, uint32_t k)
 {
     uint8_t a[64], b[64];
     uint32_t other = entry & ENTRY_LANE;
     if (c->flags & REC_STRONG || c->at[other] != c->at[lane]) return;
-    bool told = stored(c, lane, a) && stored(c, other, b);
+    bool told = stored_bytes(c, lane, a) && stored_bytes(c, other, b);
     if (told && (sim_option.race_strict || memcmp(a, b, c->bytes)))
-        conflict(c, p, lane, entry, k, ", in the same instruction");
+        report_conflict(c, p, lane, entry, k, ", in the same instruction");
 }
 
 /* The thread's own plain read before this atomic. A compare-and-swap clears it as a guess (true); any other atomic
  * makes it FIRM. */
-static bool own_guess(const access *c, const page *p, uint32_t *cell, uint32_t part)
+static bool settle_own_guess(const access *c, const page *p, uint32_t *cell, uint32_t part)
 {
     const uint32_t R = PAGE >> p->shift;
     if (p->records[cell[part] >> 5 & 0xffff].flags) return false;
@@ -511,25 +511,25 @@ static inline void write_cell(access *c, page *p, uint32_t *cell, uint32_t lane,
 {
     const uint32_t R = PAGE >> p->shift;
     uint32_t e = cell[0];
-    if (e && e != self(c, lane)) {
-        if (e >> 5 == c->me && twin(c, lane, e & ENTRY_LANE)) check_twins(c, p, lane, e, k);
-        else if (!known(c, p, e, lane) && !both_strong(c, p, e)
+    if (e && e != entry_of_lane(c, lane)) {
+        if (e >> 5 == c->me && is_overlapping_lane(c, lane, e & ENTRY_LANE)) check_same_store(c, p, lane, e, k);
+        else if (!is_known(c, p, e, lane) && !both_strong(c, p, e)
                  && ((c->flags | p->records[e >> 5 & 0xffff].flags) & REC_STRONG
                      || !same_value(c, lane, k << p->shift, 1u << p->shift)))
-            conflict(c, p, lane, e, k, "");
+            report_conflict(c, p, lane, e, k, "");
     }
     for (uint32_t n = 1; n < 3; n++) {
         e = cell[n * R];
         if (!e) continue;
-        if (SIM_UNLIKELY(c->flags & REC_ATOMIC) && mine(c, p, e, lane)) {
-            if (own_guess(c, p, cell, n * R)) continue;
+        if (SIM_UNLIKELY(c->flags & REC_ATOMIC) && is_own_entry(c, p, e, lane)) {
+            if (settle_own_guess(c, p, cell, n * R)) continue;
             e = cell[n * R];
         }
-        if (!known(c, p, e, lane) && !both_strong(c, p, e)) conflict(c, p, lane, e, k, "");
-        cell[n * R] = c->flags & REC_STRONG && stays(c, p, e) ? e & ~CROSS : 0;
+        if (!is_known(c, p, e, lane) && !both_strong(c, p, e)) report_conflict(c, p, lane, e, k, "");
+        cell[n * R] = c->flags & REC_STRONG && outlives_strong_write(c, p, e) ? e & ~CROSS : 0;
     }
-    if (c->flags & REC_STRONG && cell[0] && stays(c, p, cell[0])) cell[2 * R] = cell[0];
-    cell[0] = self(c, lane);
+    if (c->flags & REC_STRONG && cell[0] && outlives_strong_write(c, p, cell[0])) cell[2 * R] = cell[0];
+    cell[0] = entry_of_lane(c, lane);
 }
 
 /* --- a full warp with consecutive addresses --------------------------------------------------- */
@@ -540,7 +540,7 @@ enum { ALL_NONE, ALL_KNOWN, ALL_UNKNOWN, ALL_CROSS, ALL_MIXED };
 typedef struct row { uint32_t *cells, n, first, step; } row;
 
 /* What the cells of a row (part 0: their writes, 1, 2: their reads) have in common. */
-static int common(access *c, const page *p, const row *x, uint32_t part, uint32_t *record_index)
+static int common_entry(access *c, const page *p, const row *x, uint32_t part, uint32_t *record_index)
 {
     const uint32_t *cells = x->cells + part * (PAGE >> p->shift), first = x->first, step = x->step;
     uint32_t any = 0, different = 0, cross = CROSS, head = (cells[0] & ~CROSS) - first;
@@ -561,11 +561,11 @@ static int common(access *c, const page *p, const row *x, uint32_t part, uint32_
     if (cross) return ALL_CROSS;
     if (different || head & ENTRY_LANE) return ALL_MIXED;
     *record_index = head >> 5;
-    if (!known(c, p, head | first, first)) return ALL_UNKNOWN;
+    if (!is_known(c, p, head | first, first)) return ALL_UNKNOWN;
     return c->seen[head >> 5 & 7].what == SEEN_UNKNOWN ? ALL_MIXED : ALL_KNOWN; /* known by clocks: lane by lane */
 }
 
-static void mark(const access *c, const page *p, const row *x, uint32_t part)
+static void write_entries(const access *c, const page *p, const row *x, uint32_t part)
 {
     uint32_t *cells = x->cells + part * (PAGE >> p->shift), me = c->me << 5 | x->first, step = x->step;
     if (x->n == 32) for (uint32_t k = 0; k < 32; k++) cells[k] = me + (k >> step);
@@ -581,23 +581,23 @@ static void clear(const page *p, const row *x, uint32_t part)
 static bool read_row(access *c, page *p, const row *x)
 {
     uint32_t wi = 0, ri = 0, si = 0;
-    int write = common(c, p, x, 0, &wi), r, s;
+    int write = common_entry(c, p, x, 0, &wi), r, s;
     if (write && SIM_UNLIKELY(c->ins->x & X_NC)) return false;
     if (write > ALL_KNOWN) return false;
-    r = common(c, p, x, 1, &ri);
+    r = common_entry(c, p, x, 1, &ri);
     if (r == ALL_MIXED || r == ALL_CROSS) return false;
-    s = common(c, p, x, 2, &si);
+    s = common_entry(c, p, x, 2, &si);
     if (write == ALL_NONE && s == ALL_CROSS) return true;
     if (s == ALL_MIXED || s == ALL_CROSS) return false;
     const sim_record *a = &p->records[ri], *b = &p->records[si];
     if (s && b->flags & REC_WRITE) return false;              /* a write that stays() kept */
     if (r <= ALL_KNOWN && s <= ALL_KNOWN) {
-        if (!(r == ALL_KNOWN && ri == c->me)) mark(c, p, x, 1);
+        if (!(r == ALL_KNOWN && ri == c->me)) write_entries(c, p, x, 1);
         if (s) clear(p, x, 2);
         return true;
     }
     if (r != ALL_UNKNOWN || (a->flags | c->flags) & REC_STRONG || a->block != c->b->index) return false;
-    if (s == ALL_NONE) { mark(c, p, x, 2); return true; }
+    if (s == ALL_NONE) { write_entries(c, p, x, 2); return true; }
     return !(b->flags & REC_STRONG) && b->block == a->block && b->warp != a->warp
            && (s == ALL_UNKNOWN || si == c->me);
 }
@@ -606,14 +606,14 @@ static bool write_row(access *c, page *p, const row *x)
 {
     uint32_t index;
     int s[3];
-    for (uint32_t n = 0; n < 3; n++) if ((s[n] = common(c, p, x, n, &index)) > ALL_KNOWN) return false;
-    mark(c, p, x, 0);
+    for (uint32_t n = 0; n < 3; n++) if ((s[n] = common_entry(c, p, x, n, &index)) > ALL_KNOWN) return false;
+    write_entries(c, p, x, 0);
     for (uint32_t n = 1; n < 3; n++) if (s[n]) clear(p, x, n);
     return true;
 }
 
 /* Updates p->common: the 32-byte pieces that two blocks have read and none has written. Holds the page's lock. */
-static void find_common(const access *c, page *p, uint32_t offset, uint32_t bytes)
+static void update_read_by_all(const access *c, page *p, uint32_t offset, uint32_t bytes)
 {
     uint32_t now = atomic_load_explicit(&p->common, memory_order_relaxed), next = now, each = 32u >> p->shift;
     const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed), R = PAGE >> p->shift;
@@ -647,39 +647,39 @@ static void touch_lanes(access *c, page *p, uint32_t offset, uint32_t lane, uint
         k += x.n;
         lane += x.n >> step;
     }
-    find_common(c, p, offset, bytes);
+    update_read_by_all(c, p, offset, bytes);
 }
 
 /* --- accesses --------------------------------------------------------------------------------- */
 
 /* Whether the access is recorded. What wgmma and tcgen05 read, and what bulk copies access, is only checked against
  * earlier accesses: later ones must know of the wait, not of the issue (operands.c, bulk.c). */
-static bool is_kept(const sim_ins *i)
+static bool is_recorded(const sim_ins *i)
 {
     return i->fn != sim_wgmma && i->fn != sim_tcgen05_mma && i->fn != sim_tcgen05_cp && i->fn != sim_bulk
            && i->fn != sim_bulk_tensor && i->fn != sim_store_async;
 }
 
-static void look(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
+static void check_page(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
 {
     const uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed), R = PAGE >> p->shift;
     for (uint32_t k = offset >> p->shift; k <= (offset + bytes - 1) >> p->shift; k++)
         for (uint32_t part = 0; part < (c->flags & REC_WRITE ? 3u : 1u); part++) {
             uint32_t entry = cells[part * R + k];
-            if (entry && !known(c, p, entry, lane)) conflict(c, p, lane, entry, k, "");
+            if (entry && !is_known(c, p, entry, lane)) report_conflict(c, p, lane, entry, k, "");
         }
 }
 
-static void touch(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
+static void access_page(access *c, page *p, uint32_t lane, uint32_t offset, uint32_t bytes)
 {
     uint32_t low = offset | bytes;
-    if (SIM_UNLIKELY(low & ((1u << p->shift) - 1)) && !split(p, low & 1 ? 0 : 1)) return;
+    if (SIM_UNLIKELY(low & ((1u << p->shift) - 1)) && !split_cells(p, low & 1 ? 0 : 1)) return;
     uint32_t *cells = atomic_load_explicit(&p->cells, memory_order_relaxed);
     uint32_t end = (offset + bytes) >> p->shift;
     if (c->flags & REC_WRITE)
         for (uint32_t k = offset >> p->shift; k < end; k++) write_cell(c, p, cells + k, lane, k);
     else for (uint32_t k = offset >> p->shift; k < end; k++) read_cell(c, p, cells + k, lane, k);
-    find_common(c, p, offset, bytes);
+    update_read_by_all(c, p, offset, bytes);
 }
 
 /* Whether two blocks have read the bytes already and none has written them: the read adds nothing. Without the
@@ -714,7 +714,7 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
             if (lanes > SIM_LANES - lane) lanes = SIM_LANES - lane;
             bool together = side_by_side && lanes;
             if (offset >> PAGE_SHIFT != here) {
-                if (p) leave(&c, p);
+                if (p) unlock_page(&c, p);
                 here = offset >> PAGE_SHIFT;
                 p = owner ? shared_page(owner->race, offset) : global_page(a, offset);
                 if (!p) {
@@ -730,25 +730,25 @@ void sim_race_access(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
                     if (together) { left_ &= SIM_FULL << (lane + lanes - 1); break; }
                     goto next;
                 }
-                enter(&c, p);
+                lock_page(&c, p);
                 if (!owner && races.threads && flags & REC_WRITE
                     && atomic_load_explicit(&races.undo, memory_order_relaxed))
-                    keep(p, a, offset - in);
+                    save_page(p, a, offset - in);
                 memset(c.seen, 0, sizeof c.seen);
             }
-            if (!c.me && !(c.me = record(&c, p))) { leave(&c, p); return; }
+            if (!c.me && !(c.me = record(&c, p))) { unlock_page(&c, p); return; }
             if (together && p->shift == 2) {
                 touch_lanes(&c, p, in, lane, lanes);
                 left_ &= SIM_FULL << (lane + lanes - 1);      /* SIM_EACH_LANE clears the last one */
                 break;
             }
-            if (SIM_UNLIKELY(!is_kept(i))) look(&c, p, lane, in, n);
-            else touch(&c, p, lane, in, n);
+            if (SIM_UNLIKELY(!is_recorded(i))) check_page(&c, p, lane, in, n);
+            else access_page(&c, p, lane, in, n);
 next:
             offset += n;
         }
     }
-    if (p) leave(&c, p);
+    if (p) unlock_page(&c, p);
     if (flags & REC_ATOMIC && i->fn == sim_atom) sim_guess_settle(w, i, m, at, owner, bytes);
 }
 
@@ -793,7 +793,7 @@ bool sim_race_launch_end(sim_launch *l)
     for (page *p = races.touched, *next; p; p = next) {
         next = p->next;
         atomic_store(p->home, NULL);
-        if (again) put_back(p);
+        if (again) restore_page(p);
         if (races.pooled < POOL_LIMIT) { p->next = races.pool; races.pool = p; races.pooled++; }
         else free_page(p);
     }

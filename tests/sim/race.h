@@ -162,8 +162,8 @@ static inline uint32_t sim_chance(const sim_launch *l, uint64_t block, uint32_t 
 void sim_barriers_prepare(sim_kernel *k);
 void sim_barriers_begin(struct sim_block *b);
 void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t mask);
-uint32_t sim_went_around(const sim_warp *w, const sim_ins *barrier);
-void sim_come_behind(sim_warp *w, const sim_ins *i, uint32_t lanes);
+uint32_t sim_lanes_that_bypassed(const sim_warp *w, const sim_ins *barrier);
+void sim_pass_barriers(sim_warp *w, const sim_ins *i, uint32_t lanes);
 void sim_barrier_complete(struct sim_block *b, uint32_t id);
 void sim_where_text(const struct sim_block *b, char *out, size_t cap);
 void sim_spin_watch(sim_launch *l);

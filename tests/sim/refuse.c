@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void sim_wrong(sim_lower *lw, const char *format, ...)
+void sim_refuse_statement(sim_lower *lw, const char *format, ...)
 {
     char text[400];
     va_list a;
@@ -15,10 +15,10 @@ void sim_wrong(sim_lower *lw, const char *format, ...)
     sim_error(lw->m, lw->s->line, "%s", text);
 }
 
-void sim_gate(sim_lower *lw, const char *what, uint32_t version, uint32_t target)
+void sim_require_version(sim_lower *lw, const char *what, uint32_t version, uint32_t target)
 {
-    if (lw->m->target < target) sim_wrong(lw, "Feature '%s' requires .target sm_%u or higher", what, target);
+    if (lw->m->target < target) sim_refuse_statement(lw, "Feature '%s' requires .target sm_%u or higher", what, target);
     if (lw->m->version < version)
-        sim_wrong(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
+        sim_refuse_statement(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
                   version % 10);
 }

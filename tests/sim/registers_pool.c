@@ -24,7 +24,7 @@ struct sim_register_pool {
 
 /* The count at entry, as ptxas 13.0 sets it: the cap, or the largest operand of a setmaxnreg.inc if that is
  * less. 0: there is no cap, and setmaxnreg is ignored. */
-static uint32_t at_entry(const sim_kernel *k) {
+static uint32_t count_at_entry(const sim_kernel *k) {
     const sim_function *f = k->function;
     const uint32_t *n = f->reqntid_count ? f->reqntid : f->maxntid_count ? f->maxntid : NULL;
     uint64_t threads = n ? (uint64_t)n[0] * n[1] * n[2] : 0, cap = f->maxnreg;
@@ -50,7 +50,7 @@ static struct sim_register_pool *pool_of(sim_block *b) {
     p->spare = 0;
     p->told = false;
     memset(p->w, 0, b->warp_count * sizeof *p->w);
-    for (uint32_t n = 0; n < b->warp_count; n++) p->w[n].count = at_entry(b->launch->kernel);
+    for (uint32_t n = 0; n < b->warp_count; n++) p->w[n].count = count_at_entry(b->launch->kernel);
     return p;
 }
 
@@ -62,7 +62,7 @@ static void out_of_step(sim_warp *w, const sim_ins *i, const char *text) {
 }
 
 /* Whether a lane of w knows of this step; one is enough, since all of them execute the instruction together. */
-static bool knows(const sim_warp *w, const step *s) {
+static bool is_step_known(const sim_warp *w, const step *s) {
     SIM_EACH_LANE(l, w->live)
     if (sim_order_known_of(w->block->race, w->index, l, &s->record, SIM_FULL)) return true;
     return false;
@@ -95,7 +95,7 @@ static void check_group(sim_warp *w, const sim_ins *i) {
             out_of_step(w, i, text);
         } else if (other->steps + 1 < mine->steps
                    || (other->steps + 1 == mine->steps && other->last.ins && w->launch->races
-                       && !knows(w, &other->last))) {
+                       && !is_step_known(w, &other->last))) {
             snprintf(text, sizeof text,
                      "warp %u of the same warpgroup may not have executed the one before "
                      "yet: the warps have to synchronise between two of them",
@@ -129,7 +129,7 @@ void sim_pool_leave(sim_block *b) {
 
 /* i->c: the register count; i->op: 1 for .inc */
 void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t m) {
-    uint32_t entry = at_entry(w->kernel), lane = sim_lowest(m);
+    uint32_t entry = count_at_entry(w->kernel), lane = sim_lowest(m);
     struct sim_register_pool *p = pool_of(w->block);
     if (!p) return;
     if (!entry) {

@@ -38,7 +38,7 @@ bool sim_host_knows(uint32_t id, uint64_t seq) { return sim_clock_covers(host, i
 
 void sim_clock_drop(sim_order *k) { if (k && !--k->references) free(k); }
 
-static sim_order *keep(sim_order *k) { if (k) k->references++; return k; }
+static sim_order *retain_order(sim_order *k) { if (k) k->references++; return k; }
 
 /* Merges `other` and (id, seq) into *k. False: out of memory. */
 static bool join(sim_order **k, const sim_order *other, uint32_t id, uint64_t seq)
@@ -63,14 +63,14 @@ static bool join(sim_order **k, const sim_order *other, uint32_t id, uint64_t se
     return true;
 }
 
-static void host_learns(const sim_order *k, uint32_t id, uint64_t seq)
+static void join_host_clock(const sim_order *k, uint32_t id, uint64_t seq)
 {
     sim_order *before = host;
     (void)join(&host, k, id, seq);
     if (host != before) host_version++;
 }
 
-static bool take_clock(sim_stream *s)
+static bool assign_clock(sim_stream *s)
 {
     uint32_t n = 0;
     while (n < clock_count && clock_used[n]) n++;
@@ -157,7 +157,7 @@ void sim_label(const sim_work *w, char *out, size_t cap)
                  stream);
 }
 
-static bool depend(sim_work *w, sim_stream *s, uint64_t seq)
+static bool add_dependency(sim_work *w, sim_stream *s, uint64_t seq)
 {
     if (s == w->stream || s->done >= seq) return true;
     if (!w->deps) w->deps = w->few;
@@ -178,7 +178,7 @@ static sim_stream *new_stream(sim_context *c, unsigned flags, bool legacy)
 {
     sim_stream *s = calloc(1, sizeof *s);
     if (!s) return NULL;
-    if (!take_clock(s)) { free(s); return NULL; }
+    if (!assign_clock(s)) { free(s); return NULL; }
     s->context = c;
     s->flags = flags;
     s->legacy = legacy;
@@ -229,7 +229,7 @@ sim_stream *sim_stream_of(sim_context *c, const void *handle)
 bool sim_streams_idle(const sim_context *c) { return !c->pending; }
 
 /* Frees destroyed streams once no work is queued. */
-static void bury(sim_context *c)
+static void free_destroyed(sim_context *c)
 {
     if (c->pending) return;
     for (sim_stream **at = &c->streams; *at;) {
@@ -321,7 +321,7 @@ static bool run_head(sim_stream *s)
     case W_VALUE:
         if (dead) break;
         code = run_value(w);
-        if (w->u.value.write) host_learns(w->clock, s->id, w->seq);      /* the host may be polling it */
+        if (w->u.value.write) join_host_clock(w->clock, s->id, w->seq);      /* the host may be polling it */
         break;
     case W_ALLOC:  if (!dead) code = run_alloc(w); break;
     case W_FREE:   code = run_free(w); break;
@@ -347,7 +347,7 @@ static bool run_head(sim_stream *s)
         if (host_function_fault) code = SIM_ERROR_TIMEOUT;
         sim_api_resume();
         s->busy = false;
-        host_learns(w->clock, s->id, w->seq);                 /* it may have notified the host */
+        join_host_clock(w->clock, s->id, w->seq);                 /* it may have notified the host */
         sim_api_signal();
         break;
     }
@@ -363,7 +363,7 @@ static bool run_head(sim_stream *s)
     return true;
 }
 
-static bool ready(const sim_stream *s)
+static bool is_ready(const sim_stream *s)
 {
     const sim_work *w = s->head;
     if (!w || s->busy) return false;
@@ -373,9 +373,9 @@ static bool ready(const sim_stream *s)
 }
 
 /* Runs work of another stream while one waits for a value in memory. */
-static bool run_other(sim_context *c)
+static bool run_other_stream(sim_context *c)
 {
-    for (sim_stream *s = c->streams; s; s = s->next) if (ready(s) && run_head(s)) return true;
+    for (sim_stream *s = c->streams; s; s = s->next) if (is_ready(s) && run_head(s)) return true;
     return false;
 }
 
@@ -407,7 +407,7 @@ int sim_drain(sim_stream *s, uint64_t seq)
             stack[depth++] = w->deps[k];
             continue;
         }
-        if (run_head(t) || run_other(c)) { waited = 0; continue; }
+        if (run_head(t) || run_other_stream(c)) { waited = 0; continue; }
         if (!waited) waited = sim_now_ns();
         if (sim_watchdog() && sim_now_ns() - waited > (uint64_t)sim_watchdog() * 1000000000u) {
             sim_report_host("deadlock", "cuStreamWaitValue waits for a value that nothing writes");
@@ -418,11 +418,11 @@ int sim_drain(sim_stream *s, uint64_t seq)
     return c->sticky;
 }
 
-static void drain_known(sim_stream *s, uint64_t seq)
+static void drain_and_learn(sim_stream *s, uint64_t seq)
 {
     (void)sim_drain(s, seq);
-    if (s->queued == seq) host_learns(s->clock, s->id, seq);
-    else host_learns(NULL, s->id, seq);
+    if (s->queued == seq) join_host_clock(s->clock, s->id, seq);
+    else join_host_clock(NULL, s->id, seq);
 }
 
 int sim_synchronise(sim_context *c)
@@ -436,17 +436,17 @@ int sim_synchronise(sim_context *c)
             break;
         }
     }
-    for (sim_stream *s = c->streams; s; s = s->next) host_learns(s->clock, s->id, s->queued);
-    bury(c);
+    for (sim_stream *s = c->streams; s; s = s->next) join_host_clock(s->clock, s->id, s->queued);
+    free_destroyed(c);
     return c->sticky;
 }
 
 /* Runs one piece of work early: the caller asks whether the work is done, but does not wait. */
-static void nudge(sim_stream *s)
+static void run_early(sim_stream *s)
 {
     if (s->busy) return;
     sim_running_early = true;
-    if (s->head->kind == W_VALUE) (void)run_other(s->context);
+    if (s->head->kind == W_VALUE) (void)run_other_stream(s->context);
     else (void)sim_drain(s, s->done + 1);
     sim_running_early = false;
 }
@@ -458,7 +458,7 @@ static struct { pthread_t thread; bool started, quit, asleep; uint64_t calls; } 
 
 void sim_idle_call(void) { idle.calls++; }                    /* under the driver's lock, at each call */
 
-static void *in_background(void *unused)
+static void *background_thread(void *unused)
 {
     int quiet = 0;
     uint64_t seen = 0;
@@ -481,13 +481,13 @@ void sim_context_progress(sim_context *c)
 {
     sim_running_early = true;
     for (uint64_t before = idle.calls; c->pending && before == idle.calls && !idle.quit;)
-        if (!run_other(c)) break;
+        if (!run_other_stream(c)) break;
     sim_running_early = false;
 }
 
 static void in_background_begin(void)
 {
-    if (!idle.started) idle.started = !pthread_create(&idle.thread, NULL, in_background, NULL);
+    if (!idle.started) idle.started = !pthread_create(&idle.thread, NULL, background_thread, NULL);
     else if (idle.asleep) { idle.asleep = false; sim_api_signal(); }
 }
 
@@ -517,10 +517,10 @@ void sim_streams_shutdown(void)
 
 /* --- queueing --------------------------------------------------------------------------------- */
 
-static bool after(sim_work *w, sim_stream *s, sim_stream *t)
+static bool wait_for_stream(sim_work *w, sim_stream *s, sim_stream *t)
 {
     if (t == s || sim_clock_covers(s->clock, t->id, t->queued)) return true;
-    return depend(w, t, t->queued) && join(&s->clock, t->clock, t->id, t->queued);
+    return add_dependency(w, t, t->queued) && join(&s->clock, t->clock, t->id, t->queued);
 }
 
 /* Guards pinned memory that the copy will write: the host must not access it before. */
@@ -544,15 +544,15 @@ int sim_enqueue(sim_stream *s, sim_work *w)
         s->host_seen = host_version;
     }
     if (s->legacy) {
-        for (sim_stream *t = c->streams; t && fine; t = t->next) if (t->blocking) fine = after(w, s, t);
-    } else if (s->blocking && c->legacy) fine = fine && after(w, s, c->legacy);
+        for (sim_stream *t = c->streams; t && fine; t = t->next) if (t->blocking) fine = wait_for_stream(w, s, t);
+    } else if (s->blocking && c->legacy) fine = fine && wait_for_stream(w, s, c->legacy);
     if (w->kind == W_WAIT) {
         sim_event *e = w->u.event.event;
-        if (e->finished < e->recorded) fine = fine && depend(w, e->stream, e->seq);
+        if (e->finished < e->recorded) fine = fine && add_dependency(w, e->stream, e->seq);
         if (e->recorded) fine = fine && join(&s->clock, e->clock, e->id, e->seq);
     }
     if (!fine) { sim_work_free(w); return CU_OUT_OF_MEMORY; }
-    w->clock = keep(s->clock);
+    w->clock = retain_order(s->clock);
     if (w->programmatic && !w->after) w->after = s->queued;
     if (w->programmatic && sim_host_knows(s->id, w->after)) w->programmatic = false; /* the kernel before has ended */
     w->seq = ++s->queued;
@@ -566,7 +566,7 @@ int sim_enqueue(sim_stream *s, sim_work *w)
         e->seq = w->seq;
         e->id = s->id;
         sim_clock_drop(e->clock);
-        e->clock = keep(s->clock);
+        e->clock = retain_order(s->clock);
     }
     c->pending++;
     pending++;
@@ -602,8 +602,8 @@ int sim_submit_wait(sim_stream *s, sim_work *w)
     w->synchronous = true;
     int code = sim_enqueue(s, w);
     if (code) return code;
-    drain_known(s, s->queued);
-    bury(c);
+    drain_and_learn(s, s->queued);
+    free_destroyed(c);
     return c->sticky;
 }
 
@@ -641,7 +641,7 @@ SIM_API cuStreamDestroy_v2(void *handle)
     sim_handle_drop(s->handle);
     s->handle = NULL;
     s->zombie = true;                                         /* its work still runs */
-    bury(s->context);
+    free_destroyed(s->context);
     return leave(CU_OK);
 }
 
@@ -657,8 +657,8 @@ SIM_API cuStreamSynchronize(void *handle)
     USABLE();
     STREAM(handle);
     NOT_IN_CAPTURE(s);
-    drain_known(s, s->queued);
-    bury(c);
+    drain_and_learn(s, s->queued);
+    free_destroyed(c);
     return leave(c->sticky);
 }
 
@@ -668,9 +668,9 @@ SIM_API cuStreamQuery(void *handle)
     USABLE();
     STREAM(handle);
     NOT_IN_CAPTURE(s);
-    while (s->head && s->head->kind == W_WAIT && ready(s)) run_head(s);
-    if (s->done == s->queued) { host_learns(s->clock, s->id, s->queued); return leave(c->sticky); }
-    nudge(s);
+    while (s->head && s->head->kind == W_WAIT && is_ready(s)) run_head(s);
+    if (s->done == s->queued) { join_host_clock(s->clock, s->id, s->queued); return leave(c->sticky); }
+    run_early(s);
     return leave(c->sticky ? c->sticky : CU_NOT_READY);
 }
 
@@ -836,7 +836,7 @@ SIM_API cuEventCreate(sim_handle **out, unsigned flags)
     return leave(CU_OK);
 }
 
-static void event_gone(sim_event *e)
+static void drop_event(sim_event *e)
 {
     sim_handle_drop(e->handle);
     e->handle = NULL;
@@ -852,11 +852,11 @@ SIM_API cuEventDestroy_v2(void *handle)
     sim_event *e = sim_event_of(handle);
     if (!e) return leave(CU_INVALID_HANDLE);
     for (sim_event **at = &e->context->events; *at; at = &(*at)->next) if (*at == e) { *at = e->next; break; }
-    event_gone(e);
+    drop_event(e);
     return leave(CU_OK);
 }
 
-static int record(sim_context *c, void *event, void *stream, unsigned flags)
+static int record_event(sim_context *c, void *event, void *stream, unsigned flags)
 {
     sim_event *e = sim_event_of(event);
     sim_stream *s = e ? sim_stream_of(c, stream) : NULL;
@@ -871,9 +871,9 @@ static int record(sim_context *c, void *event, void *stream, unsigned flags)
 }
 
 SIM_API cuEventRecord(void *event, void *stream)
-{ ENTER(cuEventRecord); USABLE(); return leave(record(c, event, stream, 0)); }
+{ ENTER(cuEventRecord); USABLE(); return leave(record_event(c, event, stream, 0)); }
 SIM_API cuEventRecordWithFlags(void *event, void *stream, unsigned flags)
-{ ENTER(cuEventRecordWithFlags); USABLE(); return leave(record(c, event, stream, flags)); }
+{ ENTER(cuEventRecordWithFlags); USABLE(); return leave(record_event(c, event, stream, flags)); }
 
 SIM_API cuStreamWaitEvent(void *stream, void *event, unsigned flags)
 {
@@ -905,8 +905,8 @@ SIM_API cuEventSynchronize(void *event)
     if (!e) return leave(CU_INVALID_HANDLE);
     if (e->capture) return leave(907);
     if (e->finished < e->recorded) (void)sim_drain(e->stream, e->seq);
-    if (e->recorded) host_learns(e->clock, e->id, e->seq);
-    bury(c);
+    if (e->recorded) join_host_clock(e->clock, e->id, e->seq);
+    free_destroyed(c);
     return leave(c->sticky);
 }
 
@@ -918,14 +918,14 @@ SIM_API cuEventQuery(void *event)
     if (!e) return leave(CU_INVALID_HANDLE);
     if (e->capture) return leave(907);
     if (e->finished >= e->recorded) {
-        if (e->recorded) host_learns(e->clock, e->id, e->seq);
+        if (e->recorded) join_host_clock(e->clock, e->id, e->seq);
         return leave(c->sticky);
     }
-    nudge(e->stream);
+    run_early(e->stream);
     return leave(c->sticky ? c->sticky : CU_NOT_READY);
 }
 
-static int elapsed(float *ms, void *start, void *end)
+static int elapsed_time(float *ms, void *start, void *end)
 {
     const sim_event *a = sim_event_of(start), *b = sim_event_of(end);
     if (!a || !b) return CU_INVALID_HANDLE;
@@ -938,9 +938,9 @@ static int elapsed(float *ms, void *start, void *end)
 }
 
 SIM_API cuEventElapsedTime(float *ms, void *start, void *end)
-{ ENTER(cuEventElapsedTime); USABLE(); return leave(elapsed(ms, start, end)); }
+{ ENTER(cuEventElapsedTime); USABLE(); return leave(elapsed_time(ms, start, end)); }
 SIM_API cuEventElapsedTime_v2(float *ms, void *start, void *end)
-{ ENTER(cuEventElapsedTime_v2); USABLE(); return leave(elapsed(ms, start, end)); }
+{ ENTER(cuEventElapsedTime_v2); USABLE(); return leave(elapsed_time(ms, start, end)); }
 
 /* --- interprocess communication: not supported ------------------------------------------------ */
 
@@ -965,7 +965,7 @@ void sim_streams_free(sim_context *c)
     while (c->events) {
         sim_event *e = c->events;
         c->events = e->next;
-        event_gone(e);
+        drop_event(e);
     }
     while (c->streams) {
         sim_stream *s = c->streams;

@@ -6,7 +6,7 @@ enum { ACCESS_POLICY_WINDOW = 1, SYNCHRONIZATION_POLICY = 3, PRIORITY = 8, SYNC_
        SYNC_DOMAIN = 10 };
 
 /* The attribute's index in sim_stream.attributes; -1: it is not stored there. */
-static int kept(int attribute)
+static int stored_index(int attribute)
 {
     switch (attribute) {
     case ACCESS_POLICY_WINDOW: return 0;
@@ -17,7 +17,7 @@ static int kept(int attribute)
     }
 }
 
-static bool good(int attribute, const void *value)
+static bool is_value_valid(int attribute, const void *value)
 {
     int v;
     memcpy(&v, value, sizeof v);
@@ -33,8 +33,8 @@ SIM_API cuStreamSetAttribute(void *handle, int attribute, const void *value)
     USABLE();
     sim_stream *s = sim_stream_of(c, handle);
     if (!s) return leave(CU_INVALID_HANDLE);
-    int at = kept(attribute);
-    if (!value || (at < 0 && attribute != PRIORITY) || !good(attribute, value))
+    int at = stored_index(attribute);
+    if (!value || (at < 0 && attribute != PRIORITY) || !is_value_valid(attribute, value))
         return leave(CU_INVALID_VALUE);
     if (at < 0) memcpy(&s->priority, value, sizeof s->priority);
     else memcpy(s->attributes[at], value, sizeof s->attributes[at]);
@@ -47,7 +47,7 @@ SIM_API cuStreamGetAttribute(void *handle, int attribute, void *value)
     USABLE();
     const sim_stream *s = sim_stream_of(c, handle);
     if (!s) return leave(CU_INVALID_HANDLE);
-    int at = kept(attribute);
+    int at = stored_index(attribute);
     if (!value || (at < 0 && attribute != PRIORITY)) return leave(CU_INVALID_VALUE);
     if (at < 0) memcpy(value, &s->priority, sizeof s->priority);
     else memcpy(value, s->attributes[at], sizeof s->attributes[at]);

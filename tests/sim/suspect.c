@@ -16,7 +16,7 @@
 #include "unwritten.h"
 #include <stdarg.h>
 
-static void sim_tell(sim_warp *w, const sim_ins *i, uint32_t m)
+static void report_suspect(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     static const char *const kinds[] = { "immediate-cut", "count-range", "duplicate-destination",
                                          "alignment-luck", "division-by-zero", "carry-flag" };
@@ -32,7 +32,7 @@ static void suspect(sim_lower *lw, int kind, const char *format, ...)
     va_start(a, format);
     vsnprintf(text, 200, format, a);
     va_end(a);
-    sim_ins *i = sim_emit(lw, sim_tell, F_PLAIN);
+    sim_ins *i = sim_emit(lw, report_suspect, F_PLAIN);
     i->imm = (int64_t)(intptr_t)text;
     i->op = (uint8_t)kind;
 }

@@ -475,7 +475,7 @@ static void check_type(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_t
                            : "integers");
 }
 
-static void put(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32_t v[4]) {
+static void write_result(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32_t v[4]) {
     const uint32_t *list = w->kernel->lists + i->list;
     uint32_t r[4] = {v[0], v[1], v[2], v[3]};
     if (i->type == T_F16 || i->type == T_F16X2)
@@ -540,7 +540,7 @@ static bool sample_levels(fetch *f, const float *c, const int32_t *offset, uint3
 }
 
 /* tld4: one channel of the four texels of linear filtering, counter-clockwise from the lower left. */
-static bool gather(const fetch *f, const float *c, const int32_t *offset, uint32_t out[4]) {
+static bool gather_channel(const fetch *f, const float *c, const int32_t *offset, uint32_t out[4]) {
     static const uint8_t order[4][2] = {{0, 1}, {1, 1}, {1, 0}, {0, 0}};
     const uint32_t size[2] = {f->level->width, f->level->height};
     uint32_t channel = f->i->space;
@@ -592,14 +592,14 @@ static bool tex_lane(sim_warp *w, const sim_ins *i, uint32_t lane) {
         f.slice = (layer < count ? layer : count - 1) * (cube ? 6 : 1);
     }
     if (i->x & X_FLOAT_COORD && not_a_number(&f, c, cube ? 3 : f.dims)) {
-        put(w, i, lane, out);
+        write_result(w, i, lane, out);
         return true;
     }
     if (cube) {
         float place[2];
         if (c[0] == 0 && c[1] == 0 && c[2] == 0) {
             sim_report_at(w, i, "texture-coordinate", lane, "the direction into the cube map is zero");
-            put(w, i, lane, out);
+            write_result(w, i, lane, out);
             return true;
         }
         face = face_of(c, place);
@@ -612,10 +612,10 @@ static bool tex_lane(sim_warp *w, const sim_ins *i, uint32_t lane) {
         uint32_t level = (uint32_t)(detail(&f) >> 8);
         fine = (!level || select_level(&f, level)) && fetch_texel(&f, n, offset, out);
     } else if (i->width == TEX_GATHER)
-        fine = gather(&f, c, offset, out);
+        fine = gather_channel(&f, c, offset, out);
     else
         fine = sample_levels(&f, c, offset, out);
-    if (fine) put(w, i, lane, out);
+    if (fine) write_result(w, i, lane, out);
     return fine;
 }
 

@@ -360,7 +360,7 @@ static uint64_t get(const sim_warp *w, const marks *x, uint32_t slot, uint32_t l
     return v;
 }
 
-static void put(const sim_warp *w, marks *x, uint32_t slot, uint32_t lane, uint64_t bits, uint32_t from)
+static void set_known_bits(const sim_warp *w, marks *x, uint32_t slot, uint32_t lane, uint64_t bits, uint32_t from)
 {
     uint32_t *at = x->bits + (size_t)slot * SIM_LANES;
     uint32_t bytes = w->kernel->slot_bytes[slot];
@@ -399,7 +399,7 @@ static void clear(sim_warp *w, marks *x, uint32_t slot, bool pred, uint32_t lane
         return;
     }
     if (!x->has[slot]) return;
-    SIM_EACH_LANE(l, lanes) put(w, x, slot, l, 0, 0);
+    SIM_EACH_LANE(l, lanes) set_known_bits(w, x, slot, l, 0, 0);
     settle(w, x, slot);
 }
 
@@ -509,7 +509,7 @@ static void undefined(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lan
         origin o = {.ins = i, .thread = w->index * SIM_LANES + l, .gap = G_WIDE, .why = (uint8_t)y,
                     .byte = read ? read[l] : 0};
         if (x && y != W_ABSENT && get(w, x, slot, l)) continue; /* an operand was unwritten */
-        if (x) put(w, x, slot, l, UINT64_MAX, remember(w, &o) | COMPUTED);
+        if (x) set_known_bits(w, x, slot, l, UINT64_MAX, remember(w, &o) | COMPUTED);
         else if (y == W_ABSENT) {
             sim_report_at(w, i, "absent-lane", l, "reads from lane %u, which does not take part", o.byte);
             return;
@@ -565,7 +565,7 @@ void sim_pass(sim_warp *w, const sim_ins *i, uint32_t m)
         bool none = i->a & SIM_CONST_BANK || !x->has[i->a + n];
         if (none && !x->has[i->d + n]) continue;
         SIM_EACH_LANE(l, m)
-            put(w, x, i->d + n, l, none ? 0 : get(w, x, i->a + n, l), none ? 0 : whence(x, i->a + n, false, l));
+            set_known_bits(w, x, i->d + n, l, none ? 0 : get(w, x, i->a + n, l), none ? 0 : whence(x, i->a + n, false, l));
         settle(w, x, i->d + n);
     }
 }
@@ -587,7 +587,7 @@ void sim_unwritten_register(sim_warp *w, const sim_ins *i, uint32_t slot, bool p
             continue;
         }
         if (get(w, x, slot, l)) continue; /* marked already */
-        put(w, x, slot, l, UINT64_MAX, remember(w, &o));
+        set_known_bits(w, x, slot, l, UINT64_MAX, remember(w, &o));
     }
     if (!pred) settle(w, x, slot);
 }
@@ -611,7 +611,7 @@ typedef struct kept {
     uint32_t pred;
 } kept;
 
-static void keep(const sim_warp *w, const sim_use *u, kept *k)
+static void save_values(const sim_warp *w, const sim_use *u, kept *k)
 {
     if (u->pred)
         k->pred = w->p[u->slot];
@@ -696,7 +696,7 @@ static void mark(sim_warp *w, marks *x, const sim_use *u, uint32_t m, const kept
     SIM_EACH_LANE(l, m) {
         uint64_t v = bits->v[l];
         if (wide(w->kernel, u->slot)) memcpy(&v, bits->v + 2 * l, 8);
-        put(w, x, u->slot, l, v, v ? from[l] : 0);
+        set_known_bits(w, x, u->slot, l, v, v ? from[l] : 0);
     }
     settle(w, x, u->slot);
 }
@@ -711,7 +711,7 @@ static void depend(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s
     first = before + s->count;
     differ = first + s->count;
     memset(differ, 0, s->count * sizeof *differ);
-    for (uint32_t n = 0; n < s->count; n++) keep(w, &uses[n], &before[n]);
+    for (uint32_t n = 0; n < s->count; n++) save_values(w, &uses[n], &before[n]);
     for (uint32_t t = 0; t < TRIALS; t++) {
         for (uint32_t n = 0; n < s->count; n++) give_back(w, &uses[n], &before[n]);
         for (uint32_t n = 0, source = 0; n < s->count; n++)
@@ -722,7 +722,7 @@ static void depend(sim_warp *w, const sim_ins *i, marks *x, const sim_uses_of *s
             kept now;
             if (!uses[n].write) continue;
             memset(&now, 0, sizeof now);
-            keep(w, &uses[n], t ? &now : &first[n]);
+            save_values(w, &uses[n], t ? &now : &first[n]);
             if (!t) continue;
             if (uses[n].pred) {
                 differ[n].pred |= now.pred ^ first[n].pred;
@@ -920,7 +920,7 @@ void sim_unwritten_shuffle(sim_warp *w, const sim_ins *i, uint32_t m, const uint
         bits[l] = get(w, x, i->a, from[l]);
         whence_[l] = whence(x, i->a, false, from[l]);
     }
-    SIM_EACH_LANE(l, m) put(w, x, i->d, l, bits[l], whence_[l]);
+    SIM_EACH_LANE(l, m) set_known_bits(w, x, i->d, l, bits[l], whence_[l]);
     settle(w, x, i->d);
 }
 
@@ -987,7 +987,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
                             size, first, p->space, gap_at(p, offset, size), false, W_UNWRITTEN};
                 from = remember(w, &o);
             }
-            put(w, x, slot, l, bits, from);
+            set_known_bits(w, x, slot, l, bits, from);
         }
         settle(w, x, slot);
     }
@@ -1010,7 +1010,7 @@ typedef struct value {
 
 /* Describes an element of a store. A bit field is filled by reading it first: if the element goes back to where it
  * came from, a byte with some known bits counts as written. */
-static void look(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t slot, uint32_t lane,
+static void describe_element(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t slot, uint32_t lane,
                  uint64_t address, value *v)
 {
     const struct sim_unwritten *u = w->block->unwritten;
@@ -1044,7 +1044,7 @@ static bool array(const sim_unwritten_place *p, uint32_t m, uint32_t bytes)
 }
 
 /* Whether a store is reported. A move within a struct is not: its bytes stay unwritten. */
-static bool told(const sim_warp *w, const sim_unwritten_place *p, const value *v, bool elements, bool whole)
+static bool is_reportable(const sim_warp *w, const sim_unwritten_place *p, const value *v, bool elements, bool whole)
 {
     const struct sim_unwritten *u = w->block->unwritten;
     if (p->space == SP_LOCAL || (p->space == SP_SHARED && p->owner == w->block)) return false;
@@ -1105,12 +1105,12 @@ bool sim_unwritten_store(sim_warp *w, const sim_ins *i, uint32_t m, const sim_un
         bool whole = true;
         for (uint32_t k = 0; k < i->count && k < 8; k++) {
             uint64_t at = p->space == SP_LOCAL ? p->at[l] % w->kernel->local_bytes : p->at[l];
-            look(w, x, i, list[k] & ~SIM_WIDE, l, at + (uint64_t)k * i->size, &v[k]);
+            describe_element(w, x, i, list[k] & ~SIM_WIDE, l, at + (uint64_t)k * i->size, &v[k]);
             whole &= v[k].unwritten == all;
         }
         for (uint32_t k = 0; k < i->count && k < 8; k++) {
             uint32_t slot = list[k] & ~SIM_WIDE;
-            if (v[k].unwritten && !message(i) && told(w, p, &v[k], elements, whole)) {
+            if (v[k].unwritten && !message(i) && is_reportable(w, p, &v[k], elements, whole)) {
                 shows(w, i, x, slot, false, marked(w, x, slot, false, 1u << l), "stores it");
                 v[k].unwritten = 0;
             }
