@@ -4,7 +4,7 @@
 
 static sim_allocation *record_call(sim_allocation *a)
 {
-    a->entry = (uint16_t)sim_entry_now(&a->call);
+    a->entry = (uint16_t)sim_current_entry(&a->call);
     return a;
 }
 
@@ -66,7 +66,7 @@ static int report_bad_address(uint64_t address, const char *what)
 {
     const sim_allocation *a = sim_memory_at(address);
     uint64_t call;
-    int entry = sim_entry_now(&call);
+    int entry = sim_current_entry(&call);
     if (a && a->freed && a->base == address)
         sim_report_host("use-after-free",
                         "%s (call %llu) is given %s that was freed before: %llu bytes at 0x%llx",

@@ -118,7 +118,7 @@ static int create(sim_context *c, sim_handle **out, const descriptor *d) {
         free(a);
         return code;
     }
-    a->a->entry = (uint16_t)sim_entry_now(&a->a->call);
+    a->a->entry = (uint16_t)sim_current_entry(&a->a->call);
     a->context = c;
     a->next = arrays;
     arrays = a;
@@ -220,7 +220,7 @@ SIM_API cuMipmappedArrayCreate(sim_handle **out, const descriptor *d, unsigned l
         free(m);
         return leave(code);
     }
-    m->a->entry = (uint16_t)sim_entry_now(&m->a->call);
+    m->a->entry = (uint16_t)sim_current_entry(&m->a->call);
     for (uint32_t k = 0; k < m->count; k++) m->level[k].a = m->a;
     m->context = c;
     m->next = mipmaps;
@@ -269,7 +269,7 @@ SIM_API cuMipmappedArrayDestroy(const void *handle) {
 /* --- copies ----------------------------------------------------------------------------------- */
 
 int sim_array_side(const void *handle, size_t x, size_t y, size_t z, size_t bytes, size_t rows, size_t depth,
-                   sim_side *out) {
+                   sim_copy_side *out) {
     const sim_array *a = sim_array_of(handle);
     if (!a) return CU_INVALID_HANDLE;
     size_t slices = (size_t)a->depth * a->layers;
@@ -409,7 +409,7 @@ static int create_object(sim_context *c, uint64_t *out, const sim_resource_desc 
     if (!code && !a && r->type == RES_LINEAR) made.asked.u.memory.width = r->u.memory.width / made.element;
     if (!code && surface && !(a->flags & ARRAY_SURFACE)) { /* drivers accept it, and published programs do it */
         char maker[96];
-        sim_made_by(made.resource, maker, sizeof maker);
+        sim_describe_creator(made.resource, maker, sizeof maker);
         sim_report_host(
             "surface-flag",
             "a surface object of an array that was made without CUDA_ARRAY3D_SURFACE_LDST (by %s)", maker);

@@ -37,7 +37,7 @@ typedef struct sim_cluster {
 sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l);
 bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank);
 void sim_cluster_free(sim_block *b);
-void sim_cluster_reached(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b);
+void sim_cluster_record_access(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b);
 void sim_cluster_leave(sim_block *b);                         /* when the block has ended */
 bool sim_cluster_stall(sim_cluster *c);   /* when no block can run; true: a block can run now */
 void sim_cluster_wake(sim_warp *w);
@@ -95,21 +95,21 @@ void sim_mbarrier_describe(const sim_warp *w, const sim_ins *i, uint32_t lane, c
 
 /* --- bulk.c ----------------------------------------------------------------------------------- */
 
-void sim_copy_complete_random(sim_cluster *c);                           /* carries out one of the pending copies */
-void sim_copy_tick(sim_cluster *c);
-void sim_copy_drain(sim_cluster *c, const sim_block *b);      /* the block ends: carries out its copies */
-void sim_copy_forget(sim_cluster *c);
+void sim_copy_complete_random(sim_cluster *c);                /* carries out one of the pending copies */
+void sim_copies_advance(sim_cluster *c);
+void sim_copies_finish(sim_cluster *c, const sim_block *b);   /* the block ends: carries out its copies */
+void sim_copies_discard(sim_cluster *c);
 bool sim_copy_overlaps(const sim_cluster *c, const uint8_t *host, uint64_t bytes);
-void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
-                    bool write);
+void sim_copies_check_access(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
+                             bool write);
 void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                      uint32_t bytes);
 bool sim_proxy_begin(sim_block *b);
 void sim_proxy_read(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_block *b, uint64_t offset,
                     uint32_t bytes);
-void sim_sent_forget(void);
-void sim_sent_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const uint8_t *host,
-                   uint64_t base, uint32_t bytes);
+void sim_forget_copied_bytes(void);
+void sim_check_stale_load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const uint8_t *host,
+                          uint64_t base, uint32_t bytes);
 void sim_bulk(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_bulk_tensor(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_bulk_commit(sim_warp *w, const sim_ins *i, uint32_t mask);

@@ -13,7 +13,7 @@
 enum { MOST_STEPS = 1 << 24 };
 enum { FROM_START = 1, FROM_BARRIER = 2, TO_BARRIER = 4 };
 
-struct sim_behind { uint32_t code, site; };    /* an entry (pc) of the code behind that barrier */
+struct sim_past_barrier { uint32_t code, site; };    /* an entry (pc) of the code behind that barrier */
 
 /* Control flow graph: the successors of pc are next[first[pc]] up to next[first[pc + 1]]. */
 typedef struct flow_graph { uint32_t *first, *next; } flow_graph;
@@ -71,7 +71,7 @@ static bool make_graph(const sim_kernel *k, flow_graph *g, bool backwards)
 }
 
 static void mark_reachable(const sim_kernel *k, const flow_graph *g, uint32_t start, uint32_t around, uint8_t bit,
-                  uint8_t *seen, uint32_t *stack)
+                           uint8_t *seen, uint32_t *stack)
 {
     uint32_t depth = 0;
     stack[depth++] = start;
@@ -93,8 +93,8 @@ static bool has_effect(const sim_ins *i)
 
 /* Marks the entries of the code behind a barrier, if a thread can reach it without the barrier or by leaving a loop
  * that contains the barrier. */
-static bool mark_bypass_entries(sim_kernel *k, const flow_graph *g, const flow_graph *back, uint32_t site, uint8_t *seen,
-                        uint32_t *stack, uint32_t *capacity)
+static bool mark_bypass_entries(sim_kernel *k, const flow_graph *g, const flow_graph *back, uint32_t site,
+                                uint8_t *seen, uint32_t *stack, uint32_t *capacity)
 {
     uint32_t pc = k->barrier_sites[site];
     memset(seen, 0, k->code_count);
@@ -103,26 +103,26 @@ static bool mark_bypass_entries(sim_kernel *k, const flow_graph *g, const flow_g
     bool loop = seen[pc] & FROM_BARRIER, known = false;
     mark_reachable(k, back, pc, UINT32_MAX, TO_BARRIER, seen, stack);
     for (uint32_t c = 0; c < k->code_count; c++) {
-        bool behind = seen[c] & FROM_BARRIER && !(seen[c] & TO_BARRIER) && (loop || seen[c] & FROM_START);
+        bool past_barrier = seen[c] & FROM_BARRIER && !(seen[c] & TO_BARRIER) && (loop || seen[c] & FROM_START);
         bool straight = c && back->first[c + 1] - back->first[c] == 1 && back->next[back->first[c]] == c - 1;
-        if (!behind || !straight) known = false;              /* known: its only predecessor is marked */
-        if (!behind || known || !has_effect(&k->code[c])) continue;
+        if (!past_barrier || !straight) known = false;              /* known: its only predecessor is marked */
+        if (!past_barrier || known || !has_effect(&k->code[c])) continue;
         known = true;
-        if (k->behind_count == *capacity) {
+        if (k->past_barrier_count == *capacity) {
             uint32_t wanted = *capacity ? *capacity * 2 : 16;
-            struct sim_behind *grown = realloc(k->behind, wanted * sizeof *grown);
+            struct sim_past_barrier *grown = realloc(k->past_barrier, wanted * sizeof *grown);
             if (!grown) return false;
-            k->behind = grown;
+            k->past_barrier = grown;
             *capacity = wanted;
         }
-        k->behind[k->behind_count++] = (struct sim_behind){ c, site };
+        k->past_barrier[k->past_barrier_count++] = (struct sim_past_barrier){ c, site };
     }
     return true;
 }
 
 static int by_code(const void *a, const void *b)
 {
-    const struct sim_behind *x = a, *y = b;
+    const struct sim_past_barrier *x = a, *y = b;
     if (x->code != y->code) return x->code < y->code ? -1 : 1;
     return x->site < y->site ? -1 : x->site > y->site;
 }
@@ -148,12 +148,12 @@ void sim_barriers_prepare(sim_kernel *k)
         k->barrier_sites[k->barrier_site_count++] = pc;
         good = mark_bypass_entries(k, &g, &back, k->barrier_site_count - 1, seen, stack, &capacity);
     }
-    if (k->behind_count) qsort(k->behind, k->behind_count, sizeof *k->behind, by_code);
-    for (uint32_t n = k->behind_count; n-- > 0;) {
-        k->code[k->behind[n].code].behind = n + 1;
-        k->code[k->behind[n].code].watch |= SIM_WATCH_BEHIND;
+    if (k->past_barrier_count) qsort(k->past_barrier, k->past_barrier_count, sizeof *k->past_barrier, by_code);
+    for (uint32_t n = k->past_barrier_count; n-- > 0;) {
+        k->code[k->past_barrier[n].code].past_barrier = n + 1;
+        k->code[k->past_barrier[n].code].watch |= SIM_WATCH_PAST_BARRIER;
     }
-    if (!k->behind_count) k->barrier_site_count = 0;
+    if (!k->past_barrier_count) k->barrier_site_count = 0;
     free(g.first); free(g.next); free(back.first); free(back.next);
     free(seen);
     free(stack);
@@ -164,8 +164,8 @@ void sim_pass_barriers(sim_warp *w, const sim_ins *i, uint32_t lanes)
 {
     const sim_kernel *k = w->kernel;
     uint32_t code = (uint32_t)(i - k->code);
-    for (uint32_t n = i->behind - 1; n < k->behind_count && k->behind[n].code == code; n++)
-        w->block->behind[(size_t)k->behind[n].site * w->block->warp_count + w->index] |= lanes;
+    for (uint32_t n = i->past_barrier - 1; n < k->past_barrier_count && k->past_barrier[n].code == code; n++)
+        w->block->past_barrier[(size_t)k->past_barrier[n].site * w->block->warp_count + w->index] |= lanes;
 }
 
 /* By warp: the lanes that have executed code behind this barrier; NULL: it has no such code. */
@@ -177,15 +177,16 @@ static uint32_t *lanes_past_barrier(const sim_block *b, const sim_ins *barrier)
         uint32_t mid = (low + high) / 2;
         if (k->barrier_sites[mid] < code) low = mid + 1; else high = mid;
     }
-    return low < k->barrier_site_count && k->barrier_sites[low] == code ? b->behind + (size_t)low * b->warp_count
+    return low < k->barrier_site_count && k->barrier_sites[low] == code ? b->past_barrier + (size_t)low * b->warp_count
                                                                       : NULL;
 }
 
 /* Lanes of the warp that went around this barrier and exited; each is returned once. */
 uint32_t sim_lanes_that_bypassed(const sim_warp *w, const sim_ins *barrier)
 {
-    uint32_t *behind = lanes_past_barrier(w->block, barrier), around = behind ? behind[w->index] & ~w->live : 0;
-    if (around) behind[w->index] &= ~around;                  /* reported once */
+    uint32_t *past_barrier = lanes_past_barrier(w->block, barrier),
+             around = past_barrier ? past_barrier[w->index] & ~w->live : 0;
+    if (around) past_barrier[w->index] &= ~around;                  /* reported once */
     return around;
 }
 
@@ -265,14 +266,14 @@ void sim_barrier_arrives(sim_warp *w, const sim_ins *i, uint32_t id, uint32_t ma
 void sim_barrier_complete(sim_block *b, uint32_t id)
 {
     const sim_ins *i = b->barriers[id].first;
-    const uint32_t *behind = i && sim_option.barriers ? lanes_past_barrier(b, i) : NULL;
+    const uint32_t *past_barrier = i && sim_option.barriers ? lanes_past_barrier(b, i) : NULL;
     if (i && sim_option.barriers) record_use(b, id, b->warp_count * SIM_LANES);
-    if (!behind || i->count) return;
+    if (!past_barrier || i->count) return;
     sim_warp *here = NULL;
     uint32_t missed = 0, which = 0;
     for (uint32_t n = 0; n < b->warp_count; n++) {
         if (b->warps[n].live) { if (!here) here = &b->warps[n]; continue; }
-        if (!behind[n] || b->warps[n].passed >> i->type & 1) continue;
+        if (!past_barrier[n] || b->warps[n].passed >> i->type & 1) continue;
         if (!missed++) which = n;
     }
     if (missed && here)
@@ -356,8 +357,8 @@ static uint64_t state_of(const sim_warp *w)
 
 void sim_spin_watch(sim_launch *l)
 {
-    uint64_t now = sim_now_ns(), then = atomic_load_explicit(&l->watch_ns, memory_order_relaxed);
-    if (!then) atomic_store_explicit(&l->watch_ns, now + SUSPECT_NS, memory_order_relaxed);
+    uint64_t now = sim_now_ns(), then = atomic_load_explicit(&l->suspect_ns, memory_order_relaxed);
+    if (!then) atomic_store_explicit(&l->suspect_ns, now + SUSPECT_NS, memory_order_relaxed);
     else if (now > then) atomic_store_explicit(&l->suspect, true, memory_order_relaxed);
 }
 
@@ -393,16 +394,16 @@ static bool block_repeats(sim_block *b)
 }
 
 /* Whether the launch will never end; if so, reports it and ends it. */
-bool sim_spins(sim_block *b)
+bool sim_check_endless_spin(sim_block *b)
 {
     sim_launch *l = b->launch;
     if (!atomic_load_explicit(&l->suspect, memory_order_relaxed)) return false;
     uint64_t changes = atomic_load(&l->changes) + 1;
-    if (b->calm_since != changes) {                           /* compare only after rounds without an event */
-        b->calm_since = changes;
-        b->calm = 0;
+    if (b->unchanged_since != changes) {                           /* compare only after rounds without an event */
+        b->unchanged_since = changes;
+        b->unchanged_rounds = 0;
     }
-    if (b->calm < CALM_ROUNDS) { b->calm++; b->quiet = 0; return false; }
+    if (b->unchanged_rounds < CALM_ROUNDS) { b->unchanged_rounds++; b->quiet = 0; return false; }
     b->quiet = block_repeats(b) ? changes : 0;
     if (!b->quiet) return false;
     sim_worker *w = b->worker;
@@ -411,8 +412,8 @@ bool sim_spins(sim_block *b)
     atomic_store(&l->quiet[w->index], changes);
     for (uint32_t n = 0; n < l->workers; n++) {
         uint64_t q = atomic_load(&l->quiet[n]);
-        bool gone = q == UINT64_MAX && sim_all_begun(l);
-        if (!gone && q != changes) return false;
+        bool waiting_lanes = q == UINT64_MAX && sim_all_begun(l);
+        if (!waiting_lanes && q != changes) return false;
     }
     if (atomic_load(&l->changes) + 1 != changes) return false;
     char where[400];

@@ -113,7 +113,7 @@ static void release(sim_copy *x) {
     free(x);
 }
 
-void sim_copy_forget(sim_cluster *c) {
+void sim_copies_discard(sim_cluster *c) {
     while (c->pending) {
         sim_copy *x = c->pending;
         c->pending = x->next;
@@ -133,15 +133,15 @@ static void report_conflict(sim_warp *w, const sim_ins *i, uint32_t lane, const 
                   source ? "source" : "destination", sim_line_text(w->kernel->module, x->ins->line, place));
 }
 
-/* Quick test before sim_copy_touch: whether any copy in flight accesses these bytes. */
+/* Quick test before sim_copies_check_access: whether any copy in flight accesses these bytes. */
 bool sim_copy_overlaps(const sim_cluster *c, const uint8_t *host, uint64_t bytes) {
     for (const sim_copy *x = c->pending; x; x = x->next)
         if (overlaps(x->dst, x->bytes, host, bytes) || overlaps(x->src, x->bytes, host, bytes)) return true;
     return false;
 }
 
-void sim_copy_touch(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
-                    bool write) {
+void sim_copies_check_access(sim_warp *w, const sim_ins *i, uint32_t lane, const uint8_t *host, uint32_t bytes,
+                             bool write) {
     if (!sim_option.async) return;
     for (const sim_copy *x = w->block->cluster->pending; x; x = x->next) {
         if (overlaps(x->dst, x->bytes, host, bytes))
@@ -216,46 +216,46 @@ static void take(sim_copy *x, uint64_t to, const uint8_t *p, const uint8_t *shad
 }
 
 /* What bulk copies of this launch have written to global memory: must not be read by the read-only path. */
-enum { MAX_SENT = 1024 };
+enum { MAX_COPIED = 1024 };
 static struct {
     pthread_mutex_t lock;
     atomic_ullong launch;
     uint32_t count;
-    struct sent_bytes { const uint8_t *from; uint64_t bytes; sim_site site; } list[MAX_SENT];
-} sent = {.lock = PTHREAD_MUTEX_INITIALIZER};
+    struct copied_bytes { const uint8_t *from; uint64_t bytes; sim_site site; } list[MAX_COPIED];
+} copied = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void note_sent(const sim_copy *x, const uint8_t *p, uint32_t n) {
+static void record_copied_bytes(const sim_copy *x, const uint8_t *p, uint32_t n) {
     const sim_launch *l = x->warp->launch;
     if (!l->races) return;
-    pthread_mutex_lock(&sent.lock);
-    if (atomic_load(&sent.launch) != l->launch_serial) {
-        sent.count = 0;
-        atomic_store(&sent.launch, l->launch_serial);
+    pthread_mutex_lock(&copied.lock);
+    if (atomic_load(&copied.launch) != l->launch_serial) {
+        copied.count = 0;
+        atomic_store(&copied.launch, l->launch_serial);
     }
-    struct sent_bytes *last = sent.count ? &sent.list[sent.count - 1] : NULL;
+    struct copied_bytes *last = copied.count ? &copied.list[copied.count - 1] : NULL;
     if (last && last->site.ins == x->ins && last->from + last->bytes == p) last->bytes += n;
-    else if (sent.count < MAX_SENT)
-        sent.list[sent.count++] = (struct sent_bytes){
+    else if (copied.count < MAX_COPIED)
+        copied.list[copied.count++] = (struct copied_bytes){
             p, n, {x->ins, sim_block_index(x->warp->block), x->warp->index * SIM_LANES + x->lane}};
-    pthread_mutex_unlock(&sent.lock);
+    pthread_mutex_unlock(&copied.lock);
 }
 
-void sim_sent_forget(void) { atomic_store(&sent.launch, 0); }
+void sim_forget_copied_bytes(void) { atomic_store(&copied.launch, 0); }
 
 /* A load by the read-only path: each lane of m reads `bytes` bytes at its address; address `base` is at `host`. */
-void sim_sent_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const uint8_t *host,
-                   uint64_t base, uint32_t bytes) {
-    if (atomic_load(&sent.launch) != w->launch->launch_serial) return;
+void sim_check_stale_load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const uint8_t *host,
+                          uint64_t base, uint32_t bytes) {
+    if (atomic_load(&copied.launch) != w->launch->launch_serial) return;
     sim_site writer = {NULL, 0, 0};
     uint32_t lane = 0;
-    pthread_mutex_lock(&sent.lock);
+    pthread_mutex_lock(&copied.lock);
     SIM_EACH_LANE(l, m)
-        for (uint32_t n = 0; n < sent.count && !writer.ins; n++)
-            if (overlaps(sent.list[n].from, sent.list[n].bytes, host + (at[l] - base), bytes)) {
-                writer = sent.list[n].site;
+        for (uint32_t n = 0; n < copied.count && !writer.ins; n++)
+            if (overlaps(copied.list[n].from, copied.list[n].bytes, host + (at[l] - base), bytes)) {
+                writer = copied.list[n].site;
                 lane = l;
             }
-    pthread_mutex_unlock(&sent.lock);
+    pthread_mutex_unlock(&copied.lock);
     if (!writer.ins) return;
     sim_site here = {i, sim_block_index(w->block), w->index * SIM_LANES + lane};
     char site[420], text[600];
@@ -265,8 +265,9 @@ void sim_sent_read(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
     sim_report_pair(w->launch, "nc-written", &here, &writer, text);
 }
 
-static void write_destination(const sim_copy *x, uint64_t from, uint8_t *p, uint8_t *shadow, uint64_t offset, uint32_t n) {
-    if (!x->to) note_sent(x, p, n);
+static void write_destination(const sim_copy *x, uint64_t from, uint8_t *p, uint8_t *shadow, uint64_t offset,
+                              uint32_t n) {
+    if (!x->to) record_copied_bytes(x, p, n);
     if (x->how.type) {
         uint32_t size = sim_types[x->how.type].bytes;
         for (uint32_t k = 0; k < n; k += size) {
@@ -373,7 +374,7 @@ static void write_tensor(const sim_copy *x) {
         const sim_allocation *a = sim_memory_find(r.address);
         if (!a || r.address - a->base + r.bytes > a->size) continue;
         write_destination(x, (uint64_t)n * pitch + r.first, a->host + (r.address - a->base), a->shadow,
-             r.address - a->base, r.bytes);
+                          r.address - a->base, r.bytes);
     }
 }
 
@@ -441,7 +442,7 @@ void sim_copy_complete_random(sim_cluster *c) {
     carry_out(c, x);
 }
 
-void sim_copy_tick(sim_cluster *c) {
+void sim_copies_advance(sim_cluster *c) {
     for (sim_copy *x = c->pending, *next; x; x = next) {
         next = x->next;
         if (++x->rounds > ROUNDS_MOST * c->size && !(may_be_delayed(x) && c->pending_count <= PATIENT_MOST))
@@ -449,7 +450,7 @@ void sim_copy_tick(sim_cluster *c) {
     }
 }
 
-void sim_copy_drain(sim_cluster *c, const sim_block *b) {
+void sim_copies_finish(sim_cluster *c, const sim_block *b) {
     for (sim_copy *x = c->pending, *next; x; x = next) {
         next = x->next;
         bool source = x->from == b && !x->read;
@@ -506,13 +507,13 @@ void sim_bulk_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
 /* --- instructions ----------------------------------------------------------------------------- */
 
 static uint64_t operand(const sim_warp *w, const uint32_t *p, uint32_t lane) {
-    uint64_t v = p[P_WIDE] ? sim_slot64(w, p[P_SLOT])[lane] : sim_slot(w, p[P_SLOT])[lane];
-    v += (uint64_t)p[P_LOW] | (uint64_t)p[P_HIGH] << 32;
-    return p[P_WIDE] ? v : (uint32_t)v;
+    uint64_t v = p[ADDRESS_WIDE] ? sim_slot64(w, p[ADDRESS_SLOT])[lane] : sim_slot(w, p[ADDRESS_SLOT])[lane];
+    v += (uint64_t)p[ADDRESS_LOW] | (uint64_t)p[ADDRESS_HIGH] << 32;
+    return p[ADDRESS_WIDE] ? v : (uint32_t)v;
 }
 
 static bool check_multiple(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t value, uint32_t multiple,
-                 const char *what) {
+                           const char *what) {
     if (!(value & (multiple - 1))) return true;
     sim_report_at(w, i, "misaligned", lane, "the %s of a bulk copy is 0x%llx, which is no multiple of %u",
                   what, (unsigned long long)value, multiple);
@@ -550,7 +551,7 @@ static bool shared_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t a
 }
 
 /* The kind of access that a copy makes to global memory. */
-static sim_access access_of(const sim_ins *i) { return i->width & B_REDUCE ? SIM_UPDATE : SIM_WRITE; }
+static sim_access access_of(const sim_ins *i) { return i->width & BULK_REDUCE ? SIM_UPDATE : SIM_WRITE; }
 
 static bool global_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, uint32_t bytes,
                         sim_access access, side *out) {
@@ -561,7 +562,7 @@ static bool global_side(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t a
     }
     *out = (side){0};
     if (!a) return bytes == 0;
-    if (SIM_UNLIKELY(w->worker->touches != NULL) && bytes && !(i->width & B_PREFETCH)) {
+    if (SIM_UNLIKELY(w->worker->touches != NULL) && bytes && !(i->width & BULK_PREFETCH)) {
         uint64_t at[SIM_LANES];
         at[lane] = address;
         sim_touch(w, i, a, at, 1u << lane, bytes, access);
@@ -587,7 +588,7 @@ static sim_copy *new_copy(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t
     x->lane = lane;
     x->thread = thread_of(w, lane);
     x->bytes = bytes;
-    x->grouped = i->width & B_GROUP;
+    x->grouped = i->width & BULK_GROUP;
     if (x->grouped) {
         if (!groups_of(w)) {
             release(x);
@@ -595,7 +596,7 @@ static sim_copy *new_copy(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t
         }
         x->group = w->block->groups[x->thread];
     }
-    if (i->width & B_REDUCE) {
+    if (i->width & BULK_REDUCE) {
         x->how.op = i->op;
         x->how.type = i->type;
     }
@@ -639,10 +640,10 @@ static bool use_barrier(sim_warp *w, const sim_ins *i, uint32_t lane, sim_copy *
  * same offset in each block of the mask. */
 static bool issue_to_shared(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32_t *p, sim_copy *model) {
     sim_cluster *c = w->block->cluster;
-    uint64_t dst = operand(w, p + L_DST, lane), bar = operand(w, p + L_BAR, lane);
-    bool generic = i->width & B_GENERIC, cluster = i->x & X_CLUSTER, cast = i->width & B_MULTICAST;
-    uint32_t mask = cast ? sim_slot(w, p[L_MASK])[lane] & 0xffff : 1, bytes = model->bytes;
-    if ((!(i->width & B_STORE) && !check_multiple(w, i, lane, dst, i->width & B_TENSOR ? 128 : 16, "destination"))
+    uint64_t dst = operand(w, p + BULK_DESTINATION, lane), bar = operand(w, p + BULK_BARRIER, lane);
+    bool generic = i->width & BULK_GENERIC, cluster = i->x & X_CLUSTER, cast = i->width & BULK_MULTICAST;
+    uint32_t mask = cast ? sim_slot(w, p[BULK_MASK])[lane] & 0xffff : 1, bytes = model->bytes;
+    if ((!(i->width & BULK_STORE) && !check_multiple(w, i, lane, dst, i->width & BULK_TENSOR ? 128 : 16, "destination"))
         || !check_multiple(w, i, lane, bar, 8, "mbarrier"))
         return false;
     if (cast && (!mask || mask >> c->size)) {
@@ -686,9 +687,9 @@ static bool issue_to_shared(sim_warp *w, const sim_ins *i, uint32_t lane, const 
 }
 
 static void bulk_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint32_t *p) {
-    uint32_t bytes = sim_slot(w, p[L_SIZE])[lane];
-    uint64_t src = operand(w, p + L_SRC, lane), dst = operand(w, p + L_DST, lane);
-    bool from_shared = i->width & B_FROM_SHARED;
+    uint32_t bytes = sim_slot(w, p[BULK_SIZE])[lane];
+    uint64_t src = operand(w, p + BULK_SOURCE, lane), dst = operand(w, p + BULK_DESTINATION, lane);
+    bool from_shared = i->width & BULK_FROM_SHARED;
     side s, d;
     if (!check_multiple(w, i, lane, bytes, 16, "size") || !check_multiple(w, i, lane, src, 16, "source")) return;
     if (from_shared ? !shared_side(w, i, lane, src, false, false, bytes, &s)
@@ -726,15 +727,15 @@ void sim_bulk(sim_warp *w, const sim_ins *i, uint32_t m) {
 void sim_store_async(sim_warp *w, const sim_ins *i, uint32_t m) {
     const uint32_t *p = w->kernel->lists + i->list;
     SIM_EACH_LANE(l, m) {
-        uint64_t dst = operand(w, p + L_DST, l);
+        uint64_t dst = operand(w, p + BULK_DESTINATION, l);
         if (!check_multiple(w, i, l, dst, (uint32_t)i->size * i->count, "destination")) return;
         sim_copy *x = new_copy(w, i, l, (uint32_t)i->size * i->count);
         if (!x) return;
         for (uint32_t k = 0; k < i->count; k++)
             if (i->size == 8)
-                memcpy(x->data + k * 8, &sim_slot64(w, p[L_COORD + k] & ~SIM_WIDE)[l], 8);
+                memcpy(x->data + k * 8, &sim_slot64(w, p[BULK_COORDINATES + k] & ~SIM_WIDE)[l], 8);
             else
-                memcpy(x->data + k * 4, &sim_slot(w, p[L_COORD + k] & ~SIM_WIDE)[l], 4);
+                memcpy(x->data + k * 4, &sim_slot(w, p[BULK_COORDINATES + k] & ~SIM_WIDE)[l], 4);
         x->read = true;
         bool good = issue_to_shared(w, i, l, p, x);
         release(x);
@@ -806,13 +807,13 @@ static void tensor_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint
     sim_tensor_map map;
     int32_t at[SIM_MAX_BOX_RANK] = {0};
     bool store = i->space == SP_GLOBAL;
-    uint64_t src = store ? operand(w, p + L_SRC, lane) : 0;
+    uint64_t src = store ? operand(w, p + BULK_SOURCE, lane) : 0;
     side s;
-    if (!fetch_map(w, i, lane, operand(w, p + (store ? L_DST : L_SRC), lane), &map)) return;
-    for (uint32_t k = 0; k < map.rank; k++) at[k] = (int32_t)sim_slot(w, p[L_COORD + k])[lane];
+    if (!fetch_map(w, i, lane, operand(w, p + (store ? BULK_DESTINATION : BULK_SOURCE), lane), &map)) return;
+    for (uint32_t k = 0; k < map.rank; k++) at[k] = (int32_t)sim_slot(w, p[BULK_COORDINATES + k])[lane];
     uint32_t bytes = row_count(&map) * map.box[0] * sim_tensor_bytes(map.type);
     if (!check_rows(w, i, lane, &map, at)) return;
-    if (i->width & B_PREFETCH) return;
+    if (i->width & BULK_PREFETCH) return;
     if (store
         && (!check_multiple(w, i, lane, src, 128, "source") || !shared_side(w, i, lane, src, false, false, bytes, &s)))
         return;
@@ -828,7 +829,7 @@ static void tensor_lane(sim_warp *w, const sim_ins *i, uint32_t lane, const uint
     }
     sim_proxy_read(w, i, lane, s.block, s.offset, bytes);
     use_source(x, &s);
-    if (i->width & B_REDUCE) {
+    if (i->width & BULK_REDUCE) {
         x->how.type = (uint8_t)reduction_type(&map, i->op);
         if (!x->how.type) {
             sim_report_at(w, i, "tensor-map", lane, "the elements of this tensor cannot be reduced so");

@@ -2,17 +2,18 @@
 #ifndef SIM_BULK_H
 #define SIM_BULK_H
 
-enum { P_SLOT, P_WIDE, P_LOW, P_HIGH, P_FIELDS };             /* an address: register, its width, offset */
+/* An address: its register, the width of that, the offset. */
+enum { ADDRESS_SLOT, ADDRESS_WIDE, ADDRESS_LOW, ADDRESS_HIGH, ADDRESS_FIELDS };
 enum {
-    L_DST,
-    L_SRC = L_DST + P_FIELDS,
-    L_BAR = L_SRC + P_FIELDS,
-    L_SIZE = L_BAR + P_FIELDS,
-    L_MASK,
-    L_COORD,                           /* coordinates; values of st.async */
-    L_FIELDS = L_COORD + 5
+    BULK_DESTINATION,
+    BULK_SOURCE = BULK_DESTINATION + ADDRESS_FIELDS,
+    BULK_BARRIER = BULK_SOURCE + ADDRESS_FIELDS,
+    BULK_SIZE = BULK_BARRIER + ADDRESS_FIELDS,
+    BULK_MASK,
+    BULK_COORDINATES,                  /* coordinates; values of st.async */
+    BULK_FIELDS = BULK_COORDINATES + 5
 };
-enum { B_MULTICAST = 1, B_REDUCE = 2, B_GROUP = 4, B_TENSOR = 8, B_FROM_SHARED = 16, B_GENERIC = 32,
-       B_PREFETCH = 64, B_STORE = 128 };       /* i->width */
+enum { BULK_MULTICAST = 1, BULK_REDUCE = 2, BULK_GROUP = 4, BULK_TENSOR = 8, BULK_FROM_SHARED = 16, BULK_GENERIC = 32,
+       BULK_PREFETCH = 64, BULK_STORE = 128 }; /* i->width */
 
 #endif

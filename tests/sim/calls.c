@@ -519,7 +519,7 @@ static void pass_argument(sim_lower *lw, const sim_symbol *formal, const sim_ope
     }
     for (uint32_t e = 0; e < elements_of(formal) && formal->kind == SYM_REG; e++)
         move_element(lw, formal, number, e,
-              sim_source_of(lw, formal->vector ? &actual->items[e] : actual, 0, t, 0), true);
+                     sim_source_of(lw, formal->vector ? &actual->items[e] : actual, 0, t, 0), true);
     if (formal->kind == SYM_REG) return;
     uint32_t slot = sim_source_of(lw, actual, 0, t, 0);
     call.offset += (int64_t)formal->address;
@@ -542,7 +542,7 @@ static void take_result(sim_lower *lw, const sim_symbol *formal, const sim_opera
     }
     for (uint32_t e = 0; e < elements_of(formal) && formal->kind == SYM_REG; e++)
         move_element(lw, formal, number, e,
-              sim_dest_of(lw, formal->vector ? &actual->items[e] : actual, 0, t, 0), false);
+                     sim_dest_of(lw, formal->vector ? &actual->items[e] : actual, 0, t, 0), false);
     if (formal->kind == SYM_REG) return;
     uint32_t slot = sim_dest_of(lw, actual, 0, t, 0);
     call.offset += (int64_t)formal->address;
@@ -554,7 +554,7 @@ static void lower_library(sim_lower *lw, sim_handler fn, const sim_function *f, 
                           const sim_operand *returns)
 {
     uint32_t list = sim_list_begin(lw, args->count + 1u), n = 0, d = sim_temporary(lw, 2);
-    lw->k->lasting |= strcmp(f->name, "__assertfail") != 0;
+    lw->k->cannot_undo |= strcmp(f->name, "__assertfail") != 0;
     for (const sim_symbol *y = f->params; y; y = y->list_next, n++) {
         const sim_operand *o = &args->items[n];
         const sim_symbol *v = param_variable(o);
@@ -608,7 +608,7 @@ static sim_function *prototype_of(sim_lower *lw, const sim_operand *o)
     const sim_symbol *y = o && o->kind == O_SYMBOL ? resolve(o->symbol) : NULL;
     if (y && y->kind == SYM_TARGETS && y->target_count) y = resolve(y->targets[0].symbol);
     if (!y || (y->kind != SYM_PROTO && y->kind != SYM_FUNC)) {
-        sim_refuse_statement(lw, "An indirect call requires a call prototype or a list of targets");
+        sim_reject(lw, "An indirect call requires a call prototype or a list of targets");
         return NULL;
     }
     if (y->kind == SYM_PROTO) place_formals(y->function);
@@ -625,7 +625,7 @@ static bool in_cycle(const sim_lower *lw, const sim_frame *callee)
 static void check_known(sim_lower *lw, const sim_function *f)
 {
     if (!f->has_body && !lw->m->part && !lw->m->error_count)
-        sim_refuse_statement(lw, "Unresolved extern function '%s'", f->name);
+        sim_reject(lw, "Unresolved extern function '%s'", f->name);
 }
 
 void sim_lower_call(sim_lower *lw, const sim_statement *s)
@@ -651,7 +651,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
     else if (indirect)
         f = prototype_of(lw, last);
     else if (!y || y->kind != SYM_FUNC)
-        sim_refuse_statement(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
+        sim_reject(lw, "Call to '%s' requires call prototype", target->name ? target->name : "?");
     else
         f = y->function;
     if (!f) return;
@@ -661,11 +661,11 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
         return;
     }
     if (f->is_entry) {
-        sim_refuse_statement(lw, "Entry '%s' cannot be called", f->name);
+        sim_reject(lw, "Entry '%s' cannot be called", f->name);
         return;
     }
     if (f->return_count == 1 && f->returns->type == T_PRED) {
-        sim_refuse_statement(lw, "A predicate can be one of several results only");
+        sim_reject(lw, "A predicate can be one of several results only");
         return;
     }
     const sim_symbol *formal = f->params;
@@ -680,7 +680,7 @@ void sim_lower_call(sim_lower *lw, const sim_statement *s)
         return;
     }
     if (args->count > MAX_REGISTERS_PASSED || returns->count > MAX_REGISTERS_PASSED) {
-        sim_refuse_statement(lw, "Too many arguments");
+        sim_reject(lw, "Too many arguments");
         return;
     }
     sim_handler library = indirect || f->has_body ? NULL : sim_library_function(f->name, &p, &r);
@@ -734,7 +734,7 @@ void sim_lower_stack(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 1, 1)) return;
     if (s->form->sub) {
-        if (s->operands[0].kind != O_REG) sim_refuse_statement(lw, "Result register required for instruction 'stackrestore'");
+        if (s->operands[0].kind != O_REG) sim_reject(lw, "Result register required for instruction 'stackrestore'");
         uint32_t a = sim_source(lw, 0, T_U64, 0);
         emit_move(lw, lw->k->stack_pointer, a, 2);
     } else {

@@ -36,7 +36,7 @@ sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registe
 sim_finding_place sim_pair_place(const sim_site *at, const sim_site *other)
 { return (sim_finding_place){ at->block, other ? other->block : 0, at->thread, other ? other->thread : 0 }; }
 
-bool sim_place_before(const sim_finding_place *a, const sim_finding_place *b)
+bool sim_place_precedes(const sim_finding_place *a, const sim_finding_place *b)
 {
     if (a->block != b->block) return a->block < b->block;
     if (a->thread != b->thread) return a->thread < b->thread;
@@ -47,7 +47,7 @@ bool sim_place_before(const sim_finding_place *a, const sim_finding_place *b)
 /* The same finding again: it names the first place. */
 static void merge_finding(finding *f, const sim_finding_place *place, bool pair, const char *text)
 {
-    bool first = pair ? sim_place_before(place, &f->place) : place->block < f->place.block;
+    bool first = pair ? sim_place_precedes(place, &f->place) : place->block < f->place.block;
     char *copy = first ? malloc(strlen(text) + 1) : NULL;
     if (!pair) f->count++;
     if (!copy) return;
@@ -72,7 +72,7 @@ static bool was_printed(const char *text)
 }
 
 static void store_finding(const char *kind, uint32_t line, uint32_t other_line, uint64_t launch,
-                 const sim_finding_place *place, const char *text)
+                          const sim_finding_place *place, const char *text)
 {
     pthread_mutex_lock(&lock);
     for (unsigned k = finding_count; k-- > 0 && launch;) {
@@ -301,7 +301,7 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);
     const sim_finding_place first = { sim_block_index(w->block), 0, t, 0 };
     store_finding(kind, i->line, 0, w->launch->launch_serial, &first, text);
-    if (strcmp(kind, "timeout")) sim_ask_again(w->launch);    /* a timeout would take as long again */
+    if (strcmp(kind, "timeout")) sim_request_rerun(w->launch);    /* a timeout would take as long again */
 }
 
 static int where(const sim_launch *l, const sim_site *s, char *out, size_t cap)
@@ -337,7 +337,7 @@ void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, 
              length > 240 ? 240 : length, line, thread, detail);
     const sim_finding_place first = sim_pair_place(at, other);
     store_finding(kind, at->ins->line, other ? other->ins->line : 0, l->launch_serial, &first, text);
-    sim_ask_again(l);
+    sim_request_rerun(l);
 }
 
 void sim_report_host(const char *kind, const char *format, ...)

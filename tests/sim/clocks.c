@@ -116,7 +116,7 @@ static int by_key(const void *a, const void *b)
 
 /* What a thread (whole: any lane of its warp) knows at this view, as a clock; a new reference. */
 static vc *clock_of_thread(const struct sim_race_block *b, uint32_t warp, uint32_t lane, bool whole,
-                     const sim_view *at)
+                           const sim_view *at)
 {
     const sim_warp_order *o = &b->w[warp];
     uint64_t block = b->index << 16;
@@ -306,7 +306,8 @@ void sim_race_barrier(sim_block *block, uint32_t id)
               && !(b->gathered && b->gathered[id * b->warps + n]);
     if (all) { full_barrier(b); return; }
     if (!allocate_era_matrix(b)) return;
-    for (uint32_t n = 0; n < b->warps; n++) if (lanes_waiting_at(&block->warps[n], id)) join_warp_into_barrier(b, n, id);
+    for (uint32_t n = 0; n < b->warps; n++)
+        if (lanes_waiting_at(&block->warps[n], id)) join_warp_into_barrier(b, n, id);
     uint32_t *row = b->gathered + (size_t)id * b->warps;
     for (uint32_t n = 0; n < b->warps; n++) {
         sim_warp_order *o = &b->w[n];
@@ -507,8 +508,8 @@ void sim_order_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
     if (!any_object || !lane_order(o)) return;
     SIM_EACH_LANE(l, m)
         acquire_from(key_of_location(owner, at[l]), b, wide,
-             i->x & X_ACQUIRE       ? &o->lane->clock[l]
-             : i->fn == sim_atom ? &o->lane->counted[l]
+                     i->x & X_ACQUIRE       ? &o->lane->clock[l]
+                     : i->fn == sim_atom ? &o->lane->counted[l]
                                  : &o->lane->pending[l]);
 }
 
@@ -572,10 +573,10 @@ void sim_clock_fence_proxy(sim_warp *w, uint32_t m)
     sim_view v = current_view(o);
     for (uint32_t l = 0; l < SIM_LANES && lane_order(o); l++) {
         if (whole ? l : !(m >> l & 1)) continue;
-        vc *known = clock_of_thread(b, w->index, l, whole, &v), *behind = fenced_copy(known);
-        join_into(whole ? &o->clock : &o->lane->clock[l], behind);
+        vc *known = clock_of_thread(b, w->index, l, whole, &v), *past_barrier = fenced_copy(known);
+        join_into(whole ? &o->clock : &o->lane->clock[l], past_barrier);
         release_clock(known);
-        release_clock(behind);
+        release_clock(past_barrier);
     }
     tick(b, o);
 }

@@ -14,7 +14,7 @@ enum { STALLS_ALONE = 64, STALLS_MOST = 4096 };
 sim_cluster *sim_cluster_begin(sim_block *first, sim_launch *l) {
     sim_cluster *c = first->own;
     if (!c && !(c = first->own = calloc(1, sizeof *c))) return NULL;
-    sim_copy_forget(c);
+    sim_copies_discard(c);
     memset(c, 0, sizeof *c);
     c->launch = l;
     c->size = l->cluster_size;
@@ -41,7 +41,7 @@ bool sim_cluster_join(sim_cluster *c, sim_block *b, uint32_t rank) {
 }
 
 void sim_cluster_free(sim_block *b) {
-    if (b->own) sim_copy_forget(b->own);
+    if (b->own) sim_copies_discard(b->own);
     free(b->own);
     free(b->mbarriers);
     free(b->proxy);
@@ -56,7 +56,7 @@ void sim_cluster_free(sim_block *b) {
 /* The last access of another block's thread to b's shared memory, by that block's rank; kept until b ends. */
 struct sim_remote { sim_record record; uint32_t lane; };
 
-void sim_cluster_reached(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b) {
+void sim_cluster_record_access(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b) {
     const struct sim_race_block *r = w->block->race;
     if (!w->launch->races || w->block == b) return;
     if (!b->remote && !(b->remote = calloc(SIM_MAX_CLUSTER, sizeof *b->remote))) return;
@@ -96,7 +96,7 @@ void sim_cluster_leave(sim_block *b) {
     sim_grid_leave(b);
     b->ended = true;
     b->cluster->changes++;
-    sim_copy_drain(b->cluster, b);
+    sim_copies_finish(b->cluster, b);
 }
 
 /* --- waiting ---------------------------------------------------------------------------------- */
@@ -317,8 +317,8 @@ void sim_cluster_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     if (never && sim_option.barriers)
         sim_report_at(w, i, "cluster-barrier", sim_lowest(never),
                       "lanes 0x%08x wait at the cluster's barrier without having arrived", never);
-    w->gone = m & w->cluster_now;
+    w->waiting_lanes = m & w->cluster_now;
     w->cluster_done &= ~m;
-    if (w->launch->races && m & ~w->gone)
-        sim_race_acquire(w, m & ~w->gone, sim_race_key_done(barrier_key(w->block->cluster)));
+    if (w->launch->races && m & ~w->waiting_lanes)
+        sim_race_acquire(w, m & ~w->waiting_lanes, sim_race_key_done(barrier_key(w->block->cluster)));
 }

@@ -74,7 +74,7 @@ SIM_API cuLaunchKernelEx(const launch_config *config, void *function, void **par
     ENTER(cuLaunchKernelEx);
     sim_context *c;
     wishes wish;
-    int bad = sim_usable(&c);
+    int bad = sim_usable_context(&c);
     if (bad) return leave(bad);
     if (!config) return leave(CU_INVALID_VALUE);
     bad = read_attributes(config, &wish);
@@ -100,7 +100,7 @@ SIM_API cuOccupancyMaxActiveClusters(int *out, void *function, const launch_conf
     sim_context *c;
     wishes wish;
     sim_launch l;
-    int bad = sim_usable(&c);
+    int bad = sim_usable_context(&c);
     if (bad) return leave(bad);
     if (!out || !config) return leave(CU_INVALID_VALUE);
     const sim_kernel *k = sim_kernel_of(c, function);
@@ -116,7 +116,7 @@ SIM_API cuOccupancyMaxActiveClusters(int *out, void *function, const launch_conf
 SIM_API cuOccupancyMaxPotentialClusterSize(int *out, void *function, const launch_config *config) {
     ENTER(cuOccupancyMaxPotentialClusterSize);
     sim_context *c;
-    int bad = sim_usable(&c);
+    int bad = sim_usable_context(&c);
     if (bad) return leave(bad);
     if (!out || !config) return leave(CU_INVALID_VALUE);
     const sim_kernel *k = sim_kernel_of(c, function);

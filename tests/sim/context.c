@@ -14,7 +14,7 @@ sim_context *sim_current(void)
     return here.depth ? here.stack[here.depth - 1]->object : NULL;
 }
 
-int sim_usable(sim_context **out)
+int sim_usable_context(sim_context **out)
 {
     sim_context *c = sim_current();
     if (!c) return here.depth ? 709 : CU_INVALID_CONTEXT;
@@ -22,11 +22,11 @@ int sim_usable(sim_context **out)
     return c->sticky;
 }
 
-uint64_t sim_cleared;                  /* how often the findings were cleared */
+uint64_t sim_times_cleared;                  /* how often the findings were cleared */
 
 void sim_contexts_revive(void)
 {
-    sim_cleared++;
+    sim_times_cleared++;
     for (sim_context *c = contexts; c; c = c->next) c->sticky = 0;
 }
 
@@ -51,7 +51,7 @@ static sim_context *create(bool is_primary, unsigned flags)
 static void leak(const char *what, const sim_handle *h)
 {
     char maker[96];
-    sim_made_by(h, maker, sizeof maker);
+    sim_describe_creator(h, maker, sizeof maker);
     sim_report_host("leak", "%s (made by %s) still exists when its context ends", what, maker);
 }
 

@@ -13,7 +13,7 @@ uint64_t sim_checked_copies;           /* queued copies whose pinned source is c
 
 static uint64_t product_limited(uint64_t a, uint64_t b) { return b && a > FAR / b ? FAR : a * b; }
 
-static uint64_t span(const sim_side *s, size_t width, size_t height, size_t depth)
+static uint64_t span(const sim_copy_side *s, size_t width, size_t height, size_t depth)
 {
     return product_limited(depth - 1, s->slice) + product_limited(height - 1, s->pitch) + product_limited(width, 1);
 }
@@ -22,7 +22,7 @@ static bool device_address(uint64_t address) { return address >> 40 == 0x30; }
 
 /* Finds the allocation that holds all the bytes; NULL and true: the caller's own memory. Memory of a graph may be
  * named before it is allocated, but must be allocated when the work runs. */
-static bool find(const sim_side *s, uint64_t bytes, sim_allocation **out, bool runs)
+static bool find(const sim_copy_side *s, uint64_t bytes, sim_allocation **out, bool runs)
 {
     *out = sim_memory_find(s->address);
     if (!*out && !runs) {
@@ -193,7 +193,7 @@ static int submit_copy(sim_context *c, const sim_copy *asked, const void *stream
 }
 
 static int copy_linear(sim_context *c, uint64_t to, uint64_t from, size_t n, const void *stream, bool synchronous,
-                sides which)
+                       sides which)
 {
     sim_copy k = { .to = { to, n, n }, .from = { from, n, n }, .width = n, .height = 1, .depth = 1 };
     return submit_copy(c, &k, stream, synchronous, which);
@@ -274,7 +274,8 @@ _Static_assert(sizeof(sim_memcpy2d) == 128 && sizeof(sim_memcpy3d) == 200, "as t
 
 /* Resolves one side of a copy. Memory types: 1 host, 2 device, 3 array, 4 unified. */
 static int resolve_side(unsigned type, const void *host, uint64_t device, const void *array, size_t x, size_t y,
-                   size_t z, size_t pitch, size_t height, size_t width, size_t rows, size_t depth, sim_side *out)
+                        size_t z, size_t pitch, size_t height, size_t width, size_t rows, size_t depth,
+                        sim_copy_side *out)
 {
     if (type == 3) return sim_array_side(array, x, y, z, width, rows, depth, out);
     if (type != 1 && type != 2 && type != 4) return CU_INVALID_VALUE;
@@ -297,10 +298,10 @@ int sim_copy_of_3d(const void *description, sim_copy *k)
     const sim_memcpy3d *p = description;
     if (!p || p->src_lod || p->dst_lod) return CU_INVALID_VALUE;
     int code = resolve_side(p->src_type, p->src_host, p->src_device, p->src_array, p->src_x, p->src_y, p->src_z,
-                       p->src_pitch, p->src_height, p->width, p->height, p->depth, &k->from);
+                            p->src_pitch, p->src_height, p->width, p->height, p->depth, &k->from);
     if (!code)
         code = resolve_side(p->dst_type, p->dst_host, p->dst_device, p->dst_array, p->dst_x, p->dst_y, p->dst_z,
-                       p->dst_pitch, p->dst_height, p->width, p->height, p->depth, &k->to);
+                            p->dst_pitch, p->dst_height, p->width, p->height, p->depth, &k->to);
     k->width = p->width;
     k->height = p->height;
     k->depth = p->depth;
@@ -334,10 +335,10 @@ static int copy_2d(sim_context *c, const sim_memcpy2d *p, const void *stream, bo
     k.width = p->width;
     k.height = p->height;
     int code = resolve_side(p->src_type, p->src_host, p->src_device, p->src_array, p->src_x, p->src_y, 0, p->src_pitch,
-                       0, p->width, p->height, 1, &k.from);
+                            0, p->width, p->height, 1, &k.from);
     if (!code)
         code = resolve_side(p->dst_type, p->dst_host, p->dst_device, p->dst_array, p->dst_x, p->dst_y, 0, p->dst_pitch,
-                       0, p->width, p->height, 1, &k.to);
+                            0, p->width, p->height, 1, &k.to);
     return code ? code : submit_copy(c, &k, stream, synchronous, device_sides(p->dst_type, p->src_type));
 }
 
@@ -361,7 +362,7 @@ SIM_API cuMemcpy3DAsync_v2(const sim_memcpy3d *p, void *stream)
 
 /* --- arrays of one dimension, by bytes -------------------------------------------------------- */
 
-static int resolve_flat_side(const void *handle, size_t offset, size_t n, sim_side *out)
+static int resolve_flat_side(const void *handle, size_t offset, size_t n, sim_copy_side *out)
 {
     const sim_array *a = sim_array_of(handle);
     if (a && (a->dims != 1 || a->layered)) return CU_INVALID_VALUE;
@@ -370,11 +371,13 @@ static int resolve_flat_side(const void *handle, size_t offset, size_t n, sim_si
 
 /* Copies to or from a one-dimensional array: on each side either the array is NULL or the address is 0. */
 static int copy_flat_array(sim_context *c, const void *to_array, uint64_t to, size_t to_offset, const void *from_array,
-                uint64_t from, size_t from_offset, size_t n, const void *stream, bool synchronous, sides which)
+                           uint64_t from, size_t from_offset, size_t n, const void *stream, bool synchronous,
+                           sides which)
 {
     sim_copy k = { .to = { to, n, n }, .from = { from, n, n }, .width = n, .height = 1, .depth = 1 };
     int code = to_array ? resolve_flat_side(to_array, to_offset, n, &k.to) : to ? CU_OK : CU_INVALID_VALUE;
-    if (!code) code = from_array ? resolve_flat_side(from_array, from_offset, n, &k.from) : from ? CU_OK : CU_INVALID_VALUE;
+    if (!code)
+        code = from_array ? resolve_flat_side(from_array, from_offset, n, &k.from) : from ? CU_OK : CU_INVALID_VALUE;
     return code ? code : submit_copy(c, &k, stream, synchronous, which);
 }
 
@@ -435,7 +438,7 @@ int sim_set_check(const sim_set *k)
 }
 
 static int submit_set(sim_context *c, uint64_t to, size_t pitch, uint32_t value, uint32_t bytes, size_t width,
-               size_t height, const void *stream, bool synchronous)
+                      size_t height, const void *stream, bool synchronous)
 {
     sim_stream *s = sim_stream_of(c, stream);
     sim_set k = { .to = { to, pitch, 0 }, .width = width, .height = height, .value = value, .bytes = bytes };

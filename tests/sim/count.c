@@ -32,7 +32,7 @@ void sim_count_merge(const sim_counts *c)
     pthread_mutex_unlock(&sim_count_lock);
 }
 
-void sim_count_back(const ptxsim_counters *to)
+void sim_count_restore(const ptxsim_counters *to)
 {
     pthread_mutex_lock(&sim_count_lock);
     total = *to;

@@ -183,7 +183,8 @@ void sim_async_group(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     struct sim_async *s = w->block->async;
     if (!s || !s->threads) return;
-    if (s->threads < w->block->warp_count * SIM_LANES && !allocate_groups(w->block)) return; /* a larger block than before */
+    if (s->threads < w->block->warp_count * SIM_LANES && !allocate_groups(w->block))
+        return;                                               /* a larger block than before */
     if (i->op == 0) SIM_EACH_LANE(l, m) s->group[w->index * SIM_LANES + l]++;
     else complete_groups(w, m, i->op == 1 ? (uint32_t)i->imm : 0, i->op == 2);
 }

@@ -159,7 +159,7 @@ static bool conflict(int a, int b) {
 enum { SEE, TELL, TELL_BEHIND, TELL_NC };
 
 static void report_access(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
-                 int access, const word *x, int other, int how) {
+                          int access, const word *x, int other, int how) {
     char where[200];
     uint64_t b = x->block[other];
     uint32_t t = x->thread[other];
@@ -216,7 +216,7 @@ static uint32_t lanes_past_wait(const sim_warp *w, uint32_t m) {
 
 void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, uint32_t bytes,
                     sim_access access) {
-    sim_grid *g = w->launch->flight;
+    sim_grid *g = w->launch->in_flight;
     SIM_EACH_LANE(l, m) {
         bool early = false; /* those of `late` are in `early` too */
         for (uint32_t n = 0; n < g->early_count && !early; n++)
@@ -238,7 +238,7 @@ void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
 /* --- the instructions --------------------------------------------------------------------------- */
 
 void sim_griddep_launch(sim_warp *w, const sim_ins *i, uint32_t m) {
-    sim_grid *g = w->launch->flight;
+    sim_grid *g = w->launch->in_flight;
     (void)i;
     if (!g) return;
     atomic_store(&g->triggered, true);
@@ -246,7 +246,7 @@ void sim_griddep_launch(sim_warp *w, const sim_ins *i, uint32_t m) {
 }
 
 void sim_griddep_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
-    sim_grid *g = w->launch->flight;
+    sim_grid *g = w->launch->in_flight;
     (void)i;
     if (!g) return;
     atomic_store(&g->waited, true);
@@ -255,7 +255,7 @@ void sim_griddep_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
 }
 
 void sim_grid_leave(const sim_block *b) {
-    sim_grid *g = b->launch->flight;
+    sim_grid *g = b->launch->in_flight;
     bool waited = false, unsafe = false;
     if (!g) return;
     for (uint32_t n = 0; n < b->warp_count; n++) {
@@ -300,16 +300,16 @@ void sim_grid_begin(const sim_work *w, sim_launch *l) {
         drop(g);
         return;
     }
-    l->flight = g;
+    l->in_flight = g;
     if (!l->touches) l->touches = sim_touches_new();
     if (!l->touches) {
         drop(g);
-        l->flight = NULL;
+        l->in_flight = NULL;
     }
 }
 
 void sim_grid_attempt(sim_launch *l) {
-    sim_grid *g = l->flight;
+    sim_grid *g = l->in_flight;
     if (!g) return;
     forget_pages(g);
     atomic_store(&g->triggered, false);
@@ -346,10 +346,10 @@ static void retire_grid(uint32_t at) {
 }
 
 void sim_grid_end(const sim_work *w, sim_launch *l) {
-    sim_grid *g = l->flight;
+    sim_grid *g = l->in_flight;
     (void)w;
     if (!g) return;
-    l->flight = NULL;
+    l->in_flight = NULL;
     if (!atomic_load(&g->triggered))
         forget_pages(g);
     else

@@ -24,7 +24,7 @@ static const char *const entry_names[E_COUNT] = {
 
 const char *sim_entry_name(int entry) { return entry_names[entry]; }
 
-int sim_entry_now(uint64_t *call)
+int sim_current_entry(uint64_t *call)
 {
     *call = now.call;
     return now.entry;
@@ -538,7 +538,7 @@ int sim_load_image(sim_context *c, const void *image, sim_jit *j, sim_module **o
 }
 
 static int load_image(sim_context *c, sim_handle **out, const void *image, unsigned count, const int *options,
-                void *const *values)
+                      void *const *values)
 {
     sim_jit j;
     sim_module *m;

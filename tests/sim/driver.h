@@ -161,13 +161,13 @@ typedef struct sim_handle {
 } sim_handle;
 sim_handle *sim_handle_new(sim_handle_kind kind, void *object);      /* NULL: out of memory */
 void *sim_handle_get(sim_handle_kind kind, const void *handle);      /* NULL: no live handle of that kind */
-const sim_handle *sim_handle_look(const void *handle);                /* of any kind; NULL: no handle */
+const sim_handle *sim_handle_of_any_kind(const void *handle);         /* of any kind; NULL: no handle */
 void  sim_handle_drop(sim_handle *h);
 void  sim_handles_release(void);
-void  sim_made_by(const sim_handle *h, char *out, size_t cap);       /* "cuEventCreate call 3" */
+void  sim_describe_creator(const sim_handle *h, char *out, size_t cap); /* "cuEventCreate call 3" */
 void sim_initialised(void);
 const char *sim_entry_name(int entry);
-int   sim_entry_now(uint64_t *call);   /* the entry point that runs in this thread; its call number */
+int   sim_current_entry(uint64_t *call); /* the entry point that runs in this thread; its call number */
 void  sim_api_pause(void);             /* releases the driver's lock; sim_api_resume takes it again */
 void  sim_api_resume(void);
 void  sim_api_wait(unsigned milliseconds);
@@ -191,14 +191,14 @@ typedef struct sim_stream {
     int priority;
     uint8_t attributes[4][64];         /* stream_attributes.c: as the caller gave them */
     uint32_t id;                       /* index in vector clocks */
-    bool legacy, blocking, zombie, busy;
+    bool legacy, blocking, destroyed, busy;
     struct sim_work *head, *tail;
     uint64_t queued, done, first;      /* pieces of work queued, finished; `queued` when the stream was made */
     sim_order *clock;
     uint64_t host_seen;
     uint64_t serial;                   /* for cuStreamGetId and reports */
     struct sim_capture *capture;       /* graph.c */
-    struct sim_node **tips; uint32_t tip_count;      /* nodes that the next captured node depends on */
+    struct sim_node **capture_deps; uint32_t capture_dep_count; /* nodes that the next captured node depends on */
 } sim_stream;
 
 typedef struct sim_event {
@@ -212,7 +212,7 @@ typedef struct sim_event {
     uint32_t id;
     sim_order *clock;
     uint32_t pending;                  /* queued pieces of work that name it */
-    struct sim_capture *capture; struct sim_node **tips; uint32_t tip_count;
+    struct sim_capture *capture; struct sim_node **capture_deps; uint32_t capture_dep_count;
 } sim_event;
 
 typedef enum sim_work_kind { W_KERNEL, W_COPY, W_SET, W_HOST, W_RECORD, W_WAIT, W_ALLOC, W_FREE, W_VALUE,
@@ -220,23 +220,23 @@ typedef enum sim_work_kind { W_KERNEL, W_COPY, W_SET, W_HOST, W_RECORD, W_WAIT, 
 typedef struct sim_dep { sim_stream *stream; uint64_t seq; } sim_dep;
 
 /* Rows of `width` bytes: `height` of them `pitch` apart, `depth` such planes `slice` apart. */
-typedef struct sim_side { uint64_t address; size_t pitch, slice; } sim_side;
+typedef struct sim_copy_side { uint64_t address; size_t pitch, slice; } sim_copy_side;
 typedef struct sim_copy {
-    sim_side to, from;
+    sim_copy_side to, from;
     size_t width, height, depth;
     uint8_t *staged;                   /* copy of the source, taken at the call */
     uint64_t checksum, executed, host_calls;         /* of a pinned source, at the call */
     bool checked;
     int guard;                         /* of a pinned destination: number for guard.c */
 } sim_copy;
-typedef struct sim_set { sim_side to; size_t width, height; uint32_t value, bytes; } sim_set;
+typedef struct sim_set { sim_copy_side to; size_t width, height; uint32_t value, bytes; } sim_set;
 
 typedef struct sim_work {
     struct sim_work *next;
     sim_stream *stream;
     uint64_t seq, call;
     sim_order *clock;
-    sim_dep *deps, few[2]; uint32_t dep_count;
+    sim_dep *deps, inline_deps[2]; uint32_t dep_count;
     uint16_t entry; uint8_t kind;
     bool synchronous;                  /* the host waits for it */
     bool programmatic;                 /* W_KERNEL: may begin before piece `after` of its stream ends */
@@ -313,7 +313,7 @@ void sim_order_range(const sim_work *w, sim_allocation *a, uint64_t lo, uint64_t
     width,
                      bool write);
 extern uint64_t sim_order_writes, sim_host_calls, sim_checked_copies;
-extern uint64_t sim_cleared;
+extern uint64_t sim_times_cleared;
 extern bool sim_running_early;         /* work runs although the host does not wait for it */
 bool sim_order_is_checked(const sim_work *w);
 void sim_order_kernel(const sim_work *w, sim_launch *l);
@@ -383,7 +383,7 @@ typedef struct sim_link {
 } sim_link;
 
 sim_context *sim_current(void);
-int  sim_usable(sim_context **out);              /* the current context, or the error that prevents its use */
+int  sim_usable_context(sim_context **out);      /* the current context, or the error that prevents its use */
 sim_context *sim_context_of(const void *handle);
 void sim_links_free(sim_context *c);
 
@@ -393,7 +393,7 @@ int sim_cluster_shape(const sim_kernel *k, sim_launch *l, const uint32_t grid[3]
 #define SIM_CUBIN_MAGIC "PTXSIMCB"
 typedef struct sim_cubin { char magic[8]; uint32_t version, sm; uint64_t length, check; } sim_cubin;
 
-#define USABLE() sim_context *c; int bad_ = sim_usable(&c); if (bad_) return leave(bad_)
+#define USABLE() sim_context *c; int bad_ = sim_usable_context(&c); if (bad_) return leave(bad_)
 
 SIM_PRIVATE_END
 #endif

@@ -233,7 +233,7 @@ static void check_masks(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t done
 
 /* Executes a *.sync instruction for the lanes of m whose partners are all here. *gone: the other lanes of m, which
  * the caller parks. True: none. */
-static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gone)
+static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *waiting_lanes)
 {
     const uint32_t *e = sim_slot(w, i->e);
     uint32_t waits = 0, absent = 0, freed = 0;
@@ -275,7 +275,7 @@ static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *gon
         waits = 0;
     }
     w->force = false;
-    *gone = waits;
+    *waiting_lanes = waits;
     if (sim_option.sync_masks) check_masks(w, i, m, m & ~waits);
     if (m & ~waits) i->fn(w, i, m & ~waits);
     if (i->op == 1 && i->fn == sim_nop && w->launch->races)
@@ -313,8 +313,8 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
             done++;
             if (lines) sim_profile_line(w->worker, pc, i->last, m);
             if (SIM_UNLIKELY(i->watch | unwritten)) {
-                if (i->behind) sim_pass_barriers(w, i, active);
-                if (i->watch & ~SIM_WATCH_BEHIND) sim_watch(w, i, active, m);
+                if (i->past_barrier) sim_pass_barriers(w, i, active);
+                if (i->watch & ~SIM_WATCH_PAST_BARRIER) sim_watch(w, i, active, m);
                 if (w->unwritten) sim_unwritten_step(w, i, active, m);
                 unwritten = w->unwritten;
             }
@@ -398,13 +398,13 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 continue;
             }
             case F_SYNC: {
-                uint32_t gone = 0;
-                bool here = !m || synchronise(w, i, m, &gone);
+                uint32_t waiting_lanes = 0;
+                bool here = !m || synchronise(w, i, m, &waiting_lanes);
                 if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
                 unwritten = w->unwritten;
                 if (!here) {
-                    add_path(w, pc, gone, P_SYNC);
-                    add_path(w, pc + 1, active & ~gone, P_RUN);
+                    add_path(w, pc, waiting_lanes, P_SYNC);
+                    add_path(w, pc + 1, active & ~waiting_lanes, P_RUN);
                     goto next;
                 }
                 if (w->path_count) stop = merge_paths_at(w, pc, &active);
@@ -432,15 +432,15 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 }
                 if (i->flow == F_WAIT) {
                     if (alone) w->force = false;
-                    w->gone = 0;
+                    w->waiting_lanes = 0;
                     i->fn(w, i, m);
                     w->force = false;
                     if (SIM_UNLIKELY(w->fault)) { w->issued += done; return done; }
-                    if (!w->gone) { pc++; if (w->path_count) stop = merge_paths_at(w, pc, &active); break; }
+                    if (!w->waiting_lanes) { pc++; if (w->path_count) stop = merge_paths_at(w, pc, &active); break; }
                     w->waits = true;
                     w->events = w->block->cluster->events;
-                    add_path(w, pc, w->gone, P_WAIT);
-                    add_path(w, pc + 1, active & ~w->gone, P_RUN);
+                    add_path(w, pc, w->waiting_lanes, P_WAIT);
+                    add_path(w, pc + 1, active & ~w->waiting_lanes, P_RUN);
                     goto next;
                 }
                 w->force = false;
@@ -460,7 +460,10 @@ static SIM_INLINE uint32_t run_paths(sim_warp *w, uint32_t budget, const bool li
                 w->issued += done;
                 return done;
             }
-            if (pc >= stop) { stop = merge_paths_at(w, pc, &active); if (!own_turn && has_lower_runnable_path(w, pc)) goto pause; }
+            if (pc >= stop) {
+                stop = merge_paths_at(w, pc, &active);
+                if (!own_turn && has_lower_runnable_path(w, pc)) goto pause;
+            }
             if (SIM_UNLIKELY(done >= budget)) goto pause;
         }
 pause:
@@ -516,8 +519,8 @@ static void fill_specials(sim_block *b, sim_warp *w, bool all)
         case SR_CLUSTER_CTARANK: fill_slot(w, slot, b->rank); continue;
         case SR_SMID:
             fill_slot(w, slot,
-                 (uint32_t)((b->ctaid[0] + (uint64_t)b->ctaid[1] * w->launch->grid[0])
-                            % sim_the_device()->sm_count));
+                      (uint32_t)((b->ctaid[0] + (uint64_t)b->ctaid[1] * w->launch->grid[0])
+                                 % sim_the_device()->sm_count));
             continue;
         default: break;
         }
@@ -564,11 +567,11 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
     b->watch = grow_buffer(b->watch, &b->watch_capacity, (size_t)(k->watch_count + 1) * 4 * warps);
     if (!b->watch) return false;
     memset(b->watch, 0, (size_t)(k->watch_count + 1) * 4 * warps);
-    if (k->behind_count) {
+    if (k->past_barrier_count) {
         size_t sites = (size_t)k->barrier_site_count * 4 * warps;
-        b->behind = grow_buffer(b->behind, &b->behind_capacity, sites);
-        if (!b->behind) return false;
-        memset(b->behind, 0, sites);
+        b->past_barrier = grow_buffer(b->past_barrier, &b->past_barrier_capacity, sites);
+        if (!b->past_barrier) return false;
+        memset(b->past_barrier, 0, sites);
     }
     if (l->shared_bytes + 64 > b->shared_capacity) {
         free(b->shared);
@@ -641,8 +644,8 @@ static bool block_begin(sim_block *b, sim_worker *worker, sim_launch *l, uint64_
         add_path(w, k->entry, w->live, P_RUN);
     }
     worker->counts.c.blocks++;
-    worker->unwatched += SIM_BLOCK_WORK;
-    b->quiet = b->calm_since = 0;
+    worker->work_since_check += SIM_BLOCK_WORK;
+    b->quiet = b->unchanged_since = 0;
     sim_changed(l);
     sim_async_block_begin(b);
     return sim_race_block_begin(b, sim_block_index(b));
@@ -737,8 +740,8 @@ static bool block_run(sim_block *b, uint64_t slice)
             end_over_limit(b, "the launch has used up its budget of instructions");
             return true;
         }
-        if (SIM_UNLIKELY(worker->unwatched >= SIM_WATCHED_WORK)) {
-            worker->unwatched = 0;
+        if (SIM_UNLIKELY(worker->work_since_check >= SIM_WATCHED_WORK)) {
+            worker->work_since_check = 0;
             sim_spin_watch(l);
             sim_pace_progress(worker, l);
             if (sim_pace_is_over_limit(worker, l)) {
@@ -749,19 +752,20 @@ static bool block_run(sim_block *b, uint64_t slice)
                 return true;
             }
         }
-        uint64_t polls = counts->polls, deeds = counts->deeds + counts->c.global_store_requests;
+        uint64_t polls = counts->polls, effective_atomics = counts->effective_atomics + counts->c.global_store_requests;
         bool waits = false;
         uint32_t ran = run_round(b, true, &waits);
         if (!ran && l->seed) ran = run_round(b, false, &waits);
         if (atomic_load_explicit(&l->error, memory_order_relaxed)) return true;
-        if (SIM_UNLIKELY(b->cluster->pending_count)) sim_copy_tick(b->cluster);
+        if (SIM_UNLIKELY(b->cluster->pending_count)) sim_copies_advance(b->cluster);
         if (!ran && waits && sim_cluster_waits(b)) { b->idle = true; return false; }
         if (!ran) { resolve_deadlock(b); if (b->done || atomic_load(&l->error)) return true; continue; }
         b->clock += ran;
-        worker->unwatched += ran;
-        if (b->live_warps && sim_suspect(l) && sim_spins(b)) return true;
+        worker->work_since_check += ran;
+        if (b->live_warps && sim_suspect(l) && sim_check_endless_spin(b)) return true;
         if (SIM_UNLIKELY(sim_option.budget)) atomic_fetch_add(&l->issued, ran);
-        b->polls = counts->polls != polls && counts->deeds + counts->c.global_store_requests == deeds;
+        b->polls = counts->polls != polls
+                   && counts->effective_atomics + counts->c.global_store_requests == effective_atomics;
         if (SIM_UNLIKELY(atomic_load_explicit(&l->asleep, memory_order_relaxed)) && b->live_warps)
             wake_helpers(l);
         if (ran >= slice || b->polls) return false;           /* let another block run */
@@ -788,12 +792,12 @@ static sim_block *fresh_block(sim_worker *w, uint32_t n)
 
 /* Runs the blocks of a cluster in turns. True: all have ended (or the launch has failed). *vain: the blocks only
  * waited. */
-static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *vain)
+static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *poll_turns)
 {
     sim_cluster *c = blocks[0]->cluster;
     uint64_t before = 0, now = 0, slice = l->seed ? SEEDED_SLICE : BLOCK_SLICE;
     for (uint32_t k = 0; k < n; k++) before += blocks[k]->clock;
-    *vain = true;
+    *poll_turns = true;
     do {
         bool ended = true, idle = true, polls = true;
         uint32_t changes = c->changes;
@@ -810,7 +814,7 @@ static bool unit_run(sim_block **blocks, uint32_t n, sim_launch *l, bool *vain)
         if (ended) return true;
         if (idle && changes == c->changes && !sim_cluster_stall(c)) return false;
         if (polls && !idle && changes == c->changes) return false;
-        *vain = false;
+        *poll_turns = false;
         if (n == 1 && !idle) return false;                    /* it returned so that other blocks can run */
         now = 0;
         for (uint32_t k = 0; k < n; k++) now += blocks[k]->clock;
@@ -833,7 +837,7 @@ static bool unit_begin(sim_worker *w, sim_launch *l, uint32_t first, uint64_t un
 static void worker_run(sim_worker *w, sim_launch *l)
 {
     uint32_t open = 0, at = 0, n = l->cluster_size;
-    bool more = true, vain = true;
+    bool more = true, poll_turns = true;
     w->cached = NULL;
     sim_pace_begin(w, l);
     if (SIM_UNLIKELY(l->profile != NULL)) sim_profile_join(w, l);
@@ -853,21 +857,21 @@ static void worker_run(sim_worker *w, sim_launch *l)
                     break;
                 }
                 at = open++;
-                vain = false;
+                poll_turns = false;
             }
         }
         w->open = open * n;
         if (!open) break;
         if (at >= open) {
             at = 0;
-            if (!vain) w->vain = 0;
+            if (!poll_turns) w->poll_turns = 0;
             else { sim_pace_yield(w, l); sim_spin_watch(l); }
-            vain = true;
+            poll_turns = true;
         }
         bool waited;
         if (unit_run(w->blocks + (size_t)at * n, n, l, &waited)) {
             open--;
-            vain = false;
+            poll_turns = false;
             for (uint32_t k = 0; k < n; k++) {
                 sim_block *b = w->blocks[at * n + k];
                 sim_output_block(b);
@@ -875,9 +879,9 @@ static void worker_run(sim_worker *w, sim_launch *l)
                 w->blocks[open * n + k] = b;
             }
             if (!open) at = 0;
-            atomic_store_explicit(&l->watch_ns, 0, memory_order_relaxed);
+            atomic_store_explicit(&l->suspect_ns, 0, memory_order_relaxed);
             atomic_store_explicit(&l->suspect, false, memory_order_relaxed);
-        } else { at++; vain &= waited; }
+        } else { at++; poll_turns &= waited; }
     }
     for (uint32_t k = 0; k < open * n; k++)
         sim_output_block(w->blocks[k]); /* blocks that a fault elsewhere stopped */
@@ -907,7 +911,7 @@ static void free_worker(sim_worker *w)
         if (!b) continue;
         free(b->warps); free(b->barrier_masks); free(b->registers); free(b->predicates); free(b->shared);
         free(b->shared_shadow); free(b->local); free(b->local_shadow); free(b->watch);
-        free(b->printed); free(b->behind); free(b->uses);
+        free(b->printed); free(b->past_barrier); free(b->uses);
         sim_calls_free(b);
         sim_cluster_free(b);
         sim_race_block_free(b);
@@ -1004,7 +1008,7 @@ static bool ends_at_once(sim_launch *l, sim_counts *c)
 {
     const sim_kernel *k = l->kernel;
     uint32_t pc = k->entry;
-    if (l->profile || l->flight || sim_option.budget) return false;
+    if (l->profile || l->in_flight || sim_option.budget) return false;
     for (; pc < k->code_count; pc++) {
         const sim_ins *i = &k->code[pc];
         if (i->guard || i->watch || !i->last) return false;
@@ -1061,11 +1065,11 @@ static void reset_launch(sim_launch *l, uint32_t resident_limit, const ptxsim_co
     atomic_store(&l->next_block, 0);
     atomic_store(&l->error, 0);
     atomic_store(&l->issued, 0);
-    atomic_store(&l->watch_ns, 0);
+    atomic_store(&l->suspect_ns, 0);
     atomic_store(&l->suspect, false);
     atomic_store(&l->changes, 0);
-    sim_sent_forget();
-    sim_count_back(counters);
+    sim_forget_copied_bytes();
+    sim_count_restore(counters);
 }
 
 /* Runs a launch; returns a CUresult. The caller holds the driver's lock: one launch at a time. */

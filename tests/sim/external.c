@@ -85,7 +85,7 @@ SIM_API cuExternalMemoryGetMappedBuffer(uint64_t *out, const void *handle, const
         (void)munmap(at, (size_t)(before + d->size));
         return leave(code);
     }
-    a->entry = (uint16_t)sim_entry_now(&a->call);
+    a->entry = (uint16_t)sim_current_entry(&a->call);
     *out = a->base;
     return leave(CU_OK);
 }

@@ -274,31 +274,31 @@ bool sim_is_capturing(sim_stream *s) { return s->capture != NULL; }
 
 void sim_capture_invalidate(sim_stream *s) { if (s->capture) s->capture->active = false; }
 
-static bool set_tips(sim_stream *s, sim_node *const *nodes, uint32_t count)
+static bool set_capture_deps(sim_stream *s, sim_node *const *nodes, uint32_t count)
 {
-    sim_node **tips = malloc((count + 1) * sizeof *tips);
-    if (!tips) return false;
-    if (count) memcpy(tips, nodes, count * sizeof *tips);
-    free(s->tips);
-    s->tips = tips;
-    s->tip_count = count;
+    sim_node **capture_deps = malloc((count + 1) * sizeof *capture_deps);
+    if (!capture_deps) return false;
+    if (count) memcpy(capture_deps, nodes, count * sizeof *capture_deps);
+    free(s->capture_deps);
+    s->capture_deps = capture_deps;
+    s->capture_dep_count = count;
     return true;
 }
 
-static bool add_tips(sim_stream *s, sim_node *const *nodes, uint32_t count)
+static bool add_capture_deps(sim_stream *s, sim_node *const *nodes, uint32_t count)
 {
-    sim_node **tips = malloc((s->tip_count + count + 1) * sizeof *tips);
+    sim_node **capture_deps = malloc((s->capture_dep_count + count + 1) * sizeof *capture_deps);
     uint32_t n = 0;
-    if (!tips) return false;
-    for (uint32_t k = 0; k < s->tip_count + count; k++) {
-        sim_node *node = k < s->tip_count ? s->tips[k] : nodes[k - s->tip_count];
+    if (!capture_deps) return false;
+    for (uint32_t k = 0; k < s->capture_dep_count + count; k++) {
+        sim_node *node = k < s->capture_dep_count ? s->capture_deps[k] : nodes[k - s->capture_dep_count];
         bool known = false;
-        for (uint32_t j = 0; j < n; j++) known |= tips[j] == node;
-        if (!known) tips[n++] = node;
+        for (uint32_t j = 0; j < n; j++) known |= capture_deps[j] == node;
+        if (!known) capture_deps[n++] = node;
     }
-    free(s->tips);
-    s->tips = tips;
-    s->tip_count = n;
+    free(s->capture_deps);
+    s->capture_deps = capture_deps;
+    s->capture_dep_count = n;
     return true;
 }
 
@@ -346,19 +346,19 @@ int sim_capture_work(sim_stream *s, sim_work *w)
 {
     if (!s->capture->active) { sim_work_free(w); return 901; }
     if (w->kind == W_RECORD || w->kind == W_WAIT) w->function = w->u.event.event->handle;
-    sim_node *n = add_node(s->capture->graph, type_of(w), w, s->tips, s->tip_count);
-    return n && set_tips(s, &n, 1) ? CU_OK : CU_OUT_OF_MEMORY;
+    sim_node *n = add_node(s->capture->graph, type_of(w), w, s->capture_deps, s->capture_dep_count);
+    return n && set_capture_deps(s, &n, 1) ? CU_OK : CU_OUT_OF_MEMORY;
 }
 
 int sim_capture_record(sim_stream *s, sim_event *e)
 {
     if (!s->capture->active) return 901;
-    sim_node **tips = malloc((s->tip_count + 1) * sizeof *tips);
-    if (!tips) return CU_OUT_OF_MEMORY;
-    if (s->tip_count) memcpy(tips, s->tips, s->tip_count * sizeof *tips);
-    free(e->tips);
-    e->tips = tips;
-    e->tip_count = s->tip_count;
+    sim_node **capture_deps = malloc((s->capture_dep_count + 1) * sizeof *capture_deps);
+    if (!capture_deps) return CU_OUT_OF_MEMORY;
+    if (s->capture_dep_count) memcpy(capture_deps, s->capture_deps, s->capture_dep_count * sizeof *capture_deps);
+    free(e->capture_deps);
+    e->capture_deps = capture_deps;
+    e->capture_dep_count = s->capture_dep_count;
     e->capture = s->capture;
     return CU_OK;
 }
@@ -372,9 +372,9 @@ int sim_capture_wait(sim_stream *s, sim_event *e)
         s->capture->active = e->capture->active = false;
         return 902;
     }
-    if (!s->capture) s->tip_count = 0;
+    if (!s->capture) s->capture_dep_count = 0;
     s->capture = e->capture;
-    return add_tips(s, e->tips, e->tip_count) ? CU_OK : CU_OUT_OF_MEMORY;
+    return add_capture_deps(s, e->capture_deps, e->capture_dep_count) ? CU_OK : CU_OUT_OF_MEMORY;
 }
 
 static int begin(sim_context *c, void *handle, int mode, sim_graph *into)
@@ -396,7 +396,7 @@ static int begin(sim_context *c, void *handle, int mode, sim_graph *into)
     k->next = c->captures;
     c->captures = k;
     s->capture = k;
-    s->tip_count = 0;
+    s->capture_dep_count = 0;
     return CU_OK;
 }
 
@@ -406,7 +406,7 @@ static void end(sim_capture *k)
     for (sim_stream *s = c->streams; s; s = s->next)
         if (s->capture == k) {
             s->capture = NULL;
-            s->tip_count = 0;
+            s->capture_dep_count = 0;
         }
     for (sim_event *e = c->events; e; e = e->next) if (e->capture == k) e->capture = NULL;
     for (sim_capture **at = &c->captures; *at; at = &(*at)->next) if (*at == k) { *at = k->next; break; }
@@ -421,7 +421,7 @@ static bool mark_joined(const sim_capture *k)
     bool more = true;
     if (!list) return false;
     for (sim_node *node = k->graph->nodes; node; node = node->next) { node->mark = 0; list[n++] = node; }
-    for (uint32_t j = 0; j < k->origin->tip_count; j++) k->origin->tips[j]->mark = 1;
+    for (uint32_t j = 0; j < k->origin->capture_dep_count; j++) k->origin->capture_deps[j]->mark = 1;
     while (more) {                     /* one pass, unless edges were added by hand */
         more = false;
         for (uint32_t at = n; at-- > 0;)
@@ -437,7 +437,7 @@ static bool mark_joined(const sim_capture *k)
 
 static bool is_joined(const sim_stream *s)
 {
-    for (uint32_t j = 0; j < s->tip_count; j++) if (!s->tips[j]->mark) return false;
+    for (uint32_t j = 0; j < s->capture_dep_count; j++) if (!s->capture_deps[j]->mark) return false;
     return true;
 }
 
@@ -493,7 +493,7 @@ SIM_API cuStreamBeginCaptureToGraph(void *stream, void *graph, void *const *deps
     int code = nodes_of(g, deps, count, &list);
     if (code) return leave(code);
     code = begin(c, stream, mode, g);
-    if (!code && !set_tips(sim_stream_of(c, stream), list, (uint32_t)count)) code = CU_OUT_OF_MEMORY;
+    if (!code && !set_capture_deps(sim_stream_of(c, stream), list, (uint32_t)count)) code = CU_OUT_OF_MEMORY;
     free(list);
     return leave(code);
 }
@@ -546,8 +546,8 @@ static int capture_info(sim_context *c, void *stream, int *status, uint64_t *id,
     if (*status != 1) return CU_OK;
     if (id) *id = s->capture->id;
     if (graph) *graph = s->capture->graph->handle;
-    uint32_t n = s->tip_count < 256 ? s->tip_count : 256;
-    for (uint32_t k = 0; k < n; k++) list[k] = s->tips[k]->handle;
+    uint32_t n = s->capture_dep_count < 256 ? s->capture_dep_count : 256;
+    for (uint32_t k = 0; k < n; k++) list[k] = s->capture_deps[k]->handle;
     if (deps) *deps = list;
     if (count) *count = n;
     return CU_OK;
@@ -568,7 +568,7 @@ SIM_API cuStreamGetCaptureInfo_v3(void *s, int *status, uint64_t *id, void **gra
     return leave(capture_info(c, s, status, id, graph, deps, edges, count));
 }
 
-static int update_tips(sim_context *c, void *stream, void *const *handles, size_t count, unsigned flags)
+static int update_capture_deps(sim_context *c, void *stream, void *const *handles, size_t count, unsigned flags)
 {
     sim_stream *s = sim_stream_of(c, stream);
     sim_node **list;
@@ -578,20 +578,20 @@ static int update_tips(sim_context *c, void *stream, void *const *handles, size_
     if (flags > 1) return CU_INVALID_VALUE;
     int code = nodes_of(s->capture->graph, handles, count, &list);
     if (code) return code;
-    bool fine = flags ? set_tips(s, list, (uint32_t)count) : add_tips(s, list, (uint32_t)count);
+    bool fine = flags ? set_capture_deps(s, list, (uint32_t)count) : add_capture_deps(s, list, (uint32_t)count);
     free(list);
     return fine ? CU_OK : CU_OUT_OF_MEMORY;
 }
 
 SIM_API cuStreamUpdateCaptureDependencies(void *s, void *const *deps, size_t count, unsigned flags)
-{ ENTER(cuStreamUpdateCaptureDependencies); USABLE(); return leave(update_tips(c, s, deps, count, flags)); }
+{ ENTER(cuStreamUpdateCaptureDependencies); USABLE(); return leave(update_capture_deps(c, s, deps, count, flags)); }
 SIM_API cuStreamUpdateCaptureDependencies_v2(void *s, void *const *deps, const void *edges, size_t count,
                                              unsigned flags)
 {
     ENTER(cuStreamUpdateCaptureDependencies_v2);
     USABLE();
     if (!plain_edges(edges, count)) return leave(CU_NOT_SUPPORTED);
-    return leave(update_tips(c, s, deps, count, flags));
+    return leave(update_capture_deps(c, s, deps, count, flags));
 }
 
 SIM_API cuThreadExchangeStreamCaptureMode(int *mode)
@@ -660,7 +660,7 @@ SIM_API cuGraphNodeFindInClone(void **out, void *node, void *graph)
 
 /* Adds a node for *work, unless `code` says that it could not be made. */
 static int add_work_node(void **out, void *graph, void *const *deps, size_t count, int type, int code, sim_work *work,
-               sim_graph *child)
+                         sim_graph *child)
 {
     sim_graph *g = graph_of(graph);
     sim_node **list = NULL, *n = NULL;
@@ -1092,7 +1092,10 @@ static int list_edges(void *graph, void **from, void **to, void *edges, size_t *
     if (!g || !count || !from != !to) return CU_INVALID_VALUE;
     list a = { from, *count, 0 }, b = { to, *count, 0 };
     for (const sim_node *n = g->nodes; n; n = n->next)
-        for (uint32_t k = 0; k < n->dep_count; k++) { append_handle(&a, n->deps[k]->handle); append_handle(&b, n->handle); }
+        for (uint32_t k = 0; k < n->dep_count; k++) {
+            append_handle(&a, n->deps[k]->handle);
+            append_handle(&b, n->handle);
+        }
     if (edges) memset(edges, 0, 8 * (a.found < *count ? a.found : *count));
     size_t at = 0;
     for (const sim_node *n = g->nodes; n; at += n->dep_count, n = n->next)
@@ -1424,7 +1427,8 @@ SIM_API cuGraphUpload(void *exec, void *stream)
 static bool are_functions_loaded(const sim_graph *g)
 {
     for (const sim_node *n = g->nodes; n; n = n->next)
-        if ((n->work && !n->disabled && !is_function_loaded(n->work)) || (n->child && !are_functions_loaded(n->child))) return false;
+        if ((n->work && !n->disabled && !is_function_loaded(n->work)) || (n->child && !are_functions_loaded(n->child)))
+            return false;
     return true;
 }
 
@@ -1499,10 +1503,10 @@ SIM_API cuGraphLaunch(void *exec, void *stream)
     }
     if (!s->capture->active) return leave(901);
     sim_graph *copy = graph_copy(x->graph, false);
-    sim_node *n = copy ? add_node(s->capture->graph, N_GRAPH, NULL, s->tips, s->tip_count) : NULL;
+    sim_node *n = copy ? add_node(s->capture->graph, N_GRAPH, NULL, s->capture_deps, s->capture_dep_count) : NULL;
     if (!n) { free_graph(copy); return leave(CU_OUT_OF_MEMORY); }
     n->child = copy;
-    return leave(set_tips(s, &n, 1) ? CU_OK : CU_OUT_OF_MEMORY);
+    return leave(set_capture_deps(s, &n, 1) ? CU_OK : CU_OUT_OF_MEMORY);
 }
 
 static sim_user_object *object_of(const void *handle) { return sim_handle_get(H_OBJECT, handle); }

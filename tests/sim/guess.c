@@ -56,7 +56,7 @@ static uint32_t index_of_pair(const sim_ins *reader, const sim_ins *other)
     return pair_count++;
 }
 
-void sim_guess_keep(const sim_conflict *x, const sim_site *reader, const sim_site *other)
+void sim_guess_store(const sim_conflict *x, const sim_site *reader, const sim_site *other)
 {
     pthread_mutex_lock(&lock);
     uint32_t pair = index_of_pair(reader->ins, other->ins);
@@ -94,7 +94,7 @@ void sim_guess_settle(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     pthread_mutex_lock(&lock);
     SIM_EACH_LANE(l, m)
         settle_suspicion(sim_block_index(w->block), w->index * SIM_LANES + l, sim_guess_place(owner, at[l]), bytes,
-               i->op == A_CAS);
+                         i->op == A_CAS);
     pthread_mutex_unlock(&lock);
 }
 
@@ -114,7 +114,7 @@ void sim_guess_launch_end(const sim_launch *l)
     for (uint32_t k = 0; k < BUCKETS && pair_count; k++)
         for (const suspicion *s = buckets[k]; s; s = s->next)
             if ((whole || s->convicted) && (!first[s->pair] || precedes(s, first[s->pair]))) first[s->pair] = s;
-    for (uint32_t k = 0; k < pair_count; k++) if (first[k]) sim_race_tell(l, &first[k]->x);
+    for (uint32_t k = 0; k < pair_count; k++) if (first[k]) sim_race_report(l, &first[k]->x);
     for (uint32_t k = 0; k < BUCKETS && pair_count; k++)
         for (suspicion *s; (s = buckets[k]);) {
             buckets[k] = s->next;

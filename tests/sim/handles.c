@@ -40,16 +40,16 @@ sim_handle *sim_handle_new(sim_handle_kind kind, void *object)
     sim_handle *h = &records[count++];
     h->object = object;
     h->kind = (uint16_t)kind;
-    h->entry = (uint16_t)sim_entry_now(&h->call);
+    h->entry = (uint16_t)sim_current_entry(&h->call);
     return h;
 }
 
-void sim_made_by(const sim_handle *h, char *out, size_t cap)
+void sim_describe_creator(const sim_handle *h, char *out, size_t cap)
 {
     snprintf(out, cap, "%s, call %llu", sim_entry_name(h->entry), (unsigned long long)h->call);
 }
 
-const sim_handle *sim_handle_look(const void *handle)
+const sim_handle *sim_handle_of_any_kind(const void *handle)
 {
     uintptr_t offset = (uintptr_t)handle - (uintptr_t)records;
     bool one = handle && records && offset < count * sizeof *records && offset % sizeof *records == 0;
@@ -58,13 +58,13 @@ const sim_handle *sim_handle_look(const void *handle)
 
 void *sim_handle_get(sim_handle_kind kind, const void *handle)
 {
-    const sim_handle *h = sim_handle_look(handle);
+    const sim_handle *h = sim_handle_of_any_kind(handle);
     if (!h || h->kind != kind) return NULL;
     if (!h->object && sim_driver_option.stale_handles) {
         char maker[96];
         uint64_t call;
-        int now = sim_entry_now(&call);
-        sim_made_by(h, maker, sizeof maker);
+        int now = sim_current_entry(&call);
+        sim_describe_creator(h, maker, sizeof maker);
         sim_report_host("stale-handle",
                         "%s (call %llu) is given a %s that was destroyed before; it was made by %s",
                         sim_entry_name(now), (unsigned long long)call, kind_names[kind], maker);

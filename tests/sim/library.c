@@ -140,10 +140,10 @@ static bool put_conversion(arguments *a, const conversion *c, const char *from, 
     if (!real && !whole && !(c->letter && strchr("cspn", c->letter)))
         return append_output(b, from, (size_t)(to - from));
     if (!next_argument(a,
-              real || c->letter == 's' || c->letter == 'p' || c->letter == 'n' ? 8
-              : whole                                                          ? c->bytes
+                       real || c->letter == 's' || c->letter == 'p' || c->letter == 'n' ? 8
+                       : whole                                                          ? c->bytes
                                                                                : 4,
-              &v))
+                       &v))
         return false;
     if (c->letter == 'n') return true; /* %n stores nothing, as on a device */
     snprintf(format, sizeof format, "%%%s%s%s%s%c", c->flags, c->has_width ? "*" : "",

@@ -207,7 +207,7 @@ static void keep_one_definition(sim_link *link)
             if (!d || d == k) continue;
             if (k->linkage == L_VISIBLE && d->linkage == L_VISIBLE) {
                 log_line(link, "error   : Multiple definition of '%.*s' in '%s', first defined in '%s'",
-                    (int)k->name_length, k->name, in->name, first->name);
+                         (int)k->name_length, k->name, in->name, first->name);
                 k->dropped = true;
             } else if (k->linkage == L_VISIBLE) d->dropped = true;
             else k->dropped = true;
@@ -224,7 +224,7 @@ static void resolve(sim_link *link)
             if (definition(link, k, &where)) { k->dropped = true; continue; }
             if (k->shared || builtin(k)) continue;
             log_line(link, "error   : Undefined reference to '%.*s' in '%s'", (int)k->name_length, k->name,
-                in->name);
+                     in->name);
         }
 }
 
@@ -296,10 +296,10 @@ static void compose(sim_link *link, text *out)
         if (in->target == target && in->suffix[0]) suffix = in->suffix[0];
     }
     append_text(out, head,
-        (size_t)snprintf(head, sizeof head, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n",
-                         version / 10, version % 10, target,
-                         suffix == 'a' ? "a"
-                         : suffix      ? "f"
+                (size_t)snprintf(head, sizeof head, ".version %u.%u\n.target sm_%u%s\n.address_size 64\n",
+                                 version / 10, version % 10, target,
+                                 suffix == 'a' ? "a"
+                                 : suffix      ? "f"
                                        : ""));
     for (int pass = 0; pass < 3; pass++) {                    /* declarations of functions; variables; functions */
         number = 1;

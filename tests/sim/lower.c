@@ -38,8 +38,8 @@ void sim_mismatch(sim_lower *lw, uint32_t index, const char *format, ...)
     vsnprintf(text, sizeof text, format, a);
     va_end(a);
     if (index < lw->s->operand_count) describe(&lw->s->operands[index], have, sizeof have);
-    sim_refuse_statement(lw, "Arguments mismatch for instruction '%s' (operand %u%s%s; %s)", lw->full, index,
-              *have ? " is " : "", have, text);
+    sim_reject(lw, "Arguments mismatch for instruction '%s' (operand %u%s%s; %s)", lw->full, index,
+               *have ? " is " : "", have, text);
 }
 
 bool sim_operands_between(sim_lower *lw, uint32_t least, uint32_t most)
@@ -47,11 +47,11 @@ bool sim_operands_between(sim_lower *lw, uint32_t least, uint32_t most)
     uint32_t n = lw->s->operand_count;
     if (n >= least && n <= most) return true;
     if (least == most)
-        sim_refuse_statement(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u)", lw->full, n,
-                  least);
+        sim_reject(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u)", lw->full, n,
+                   least);
     else
-        sim_refuse_statement(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u to %u)", lw->full, n,
-                  least, most);
+        sim_reject(lw, "Arguments mismatch for instruction '%s' (%u operands, expected %u to %u)", lw->full, n,
+                   least, most);
     return false;
 }
 
@@ -254,8 +254,8 @@ uint32_t sim_index_offset(sim_lower *lw, const sim_operand *o, uint32_t index)
     const sim_operand *r = o->items;
     const sim_type_info *t = &sim_types[r->type];
     if (t->kind == K_FLOAT || t->kind == K_PRED || t->kind == K_PACKED || t->bytes > 8) {
-        sim_refuse_statement(lw, "Illegal to use symbol '%s' of type .%s as array index. Use integer or bit only.", r->name,
-                  t->name);
+        sim_reject(lw, "Illegal to use symbol '%s' of type .%s as array index. Use integer or bit only.", r->name,
+                   t->name);
         return sim_constant(lw, 0, 2);
     }
     uint32_t slot = sim_source_of(lw, r, index, (sim_type)r->type, 0);
@@ -280,9 +280,9 @@ uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, 
         return 0;
     }
     if (y->kind == SYM_FUNC) {
-        if (o->offset) sim_refuse_statement(lw, "Cannot take address of function '%s' in arithmetic expressions", y->name);
+        if (o->offset) sim_reject(lw, "Cannot take address of function '%s' in arithmetic expressions", y->name);
         else if (!y->function->has_body && !lw->m->part && !lw->m->error_count)
-            sim_refuse_statement(lw, "Cannot take address of function '%s', which is not defined", y->name);
+            sim_reject(lw, "Cannot take address of function '%s', which is not defined", y->name);
         return sim_constant(lw, truncate_to(y->function->address, t), width_of(t));
     }
     if (!sim_symbol_address(lw, y, &address, &space)) {
@@ -290,9 +290,9 @@ uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, 
         return 0;
     }
     if (!o->offset && y->space == SP_PARAM && !y->is_formal)
-        sim_refuse_statement(lw, "Illegal to take address of parameter '%s'", y->name);
+        sim_reject(lw, "Illegal to take address of parameter '%s'", y->name);
     if ((!o->offset || o->indexed) && sim_types[t].bytes == 4 && y->space == SP_GLOBAL)
-        sim_refuse_statement(lw, "Program uses 32-bit address of '%s' which is conflicting with .address_size 64", y->name);
+        sim_reject(lw, "Program uses 32-bit address of '%s' which is conflicting with .address_size 64", y->name);
     address += (uint64_t)o->value;
     if (!o->items && !sim_on_stack(lw, y)) return sim_constant(lw, truncate_to(address, t), width_of(t));
     uint32_t slot = sim_constant(lw, address, 2);
@@ -347,8 +347,8 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
     }
     case O_SPECIAL:
         if (!sim_special_allowed(lw->s)) {
-            sim_refuse_statement(lw, "Special register argument not allowed for instruction '%s' ('%s')", lw->full,
-                      o->name);
+            sim_reject(lw, "Special register argument not allowed for instruction '%s' ('%s')", lw->full,
+                       o->name);
             return 0;
         }
         if (o->type == T_PRED || sim_types[t].kind == K_FLOAT || sim_types[t].kind == K_PACKED
@@ -373,16 +373,16 @@ uint32_t sim_source(sim_lower *lw, uint32_t index, sim_type t, int flags)
 uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags)
 {
     if (o->kind == O_SPECIAL) {
-        sim_refuse_statement(lw, "Read-only special register cannot be destination argument ('%s')", o->name);
+        sim_reject(lw, "Read-only special register cannot be destination argument ('%s')", o->name);
         return 0;
     }
     if (o->kind == O_SINK && !sim_sink_allowed(lw->s, index, t)) {
-        sim_refuse_statement(lw, "Result discard mode is not allowed for instruction '%s'", lw->full);
+        sim_reject(lw, "Result discard mode is not allowed for instruction '%s'", lw->full);
         return 0;
     }
     if (o->kind == O_SINK) return t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t));
     if (o->kind == O_INT || o->kind == O_FLOAT || (o->kind == O_REG && o->offset)) {
-        sim_refuse_statement(lw, "Result register required for instruction '%s'", lw->full);
+        sim_reject(lw, "Result register required for instruction '%s'", lw->full);
         return 0;
     }
     if (o->kind != O_REG || !compatible((sim_type)o->type, t, flags) || o->negate) {
@@ -718,16 +718,16 @@ static void lower_wide_mov(sim_lower *lw, const sim_statement *s, sim_type t)
     static const sim_operand zero = { .kind = O_INT };
     const sim_operand *v[2] = { &s->operands[0], &s->operands[1] };
     uint32_t n = sim_mod(&s->mods, M_v4) ? 4 : 2, bytes = sim_types[t].bytes, list = sim_list_begin(lw, 2 * n);
-    if (v[0]->kind != O_VECTOR) { sim_refuse_statement(lw, "Result vector expected"); return; }
+    if (v[0]->kind != O_VECTOR) { sim_reject(lw, "Result vector expected"); return; }
     if (n * bytes > 16) { sim_mismatch(lw, 0, "a vector has 128 bits or fewer"); return; }
     for (uint32_t side = 2; side--;) {                        /* the sources first */
         if (v[side]->kind == O_VECTOR && v[side]->count != n) {
-            sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
+            sim_reject(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
             return;
         }
         int kind = v[side]->kind == O_VECTOR ? vector_kind(v[side]) : K_BITS;
-        if (!side && kind == K_NONE) { sim_refuse_statement(lw, "Unable to infer type of vector elements"); return; }
-        if (kind < 0) { sim_refuse_statement(lw, "Incompatible elements of vector expression"); return; }
+        if (!side && kind == K_NONE) { sim_reject(lw, "Unable to infer type of vector elements"); return; }
+        if (kind < 0) { sim_reject(lw, "Incompatible elements of vector expression"); return; }
         sim_type e = kind != K_BITS || v[side]->kind != O_VECTOR ? t : bytes == 2 ? T_B16 : bytes == 4 ? T_B32 : T_B64;
         for (uint32_t k = 0; k < n; k++) {
             const sim_operand *o = v[side]->kind == O_VECTOR ? &v[side]->items[k] : k ? &zero : v[side];
@@ -765,11 +765,11 @@ static void lower_vector_mov(sim_lower *lw, const sim_statement *s, sim_type t)
     uint32_t list = sim_list_begin(lw, n + 1), at[4];
     int kind = vector_kind(v);
     if (kind < 0) {
-        sim_refuse_statement(lw, "Vector with elements of different types are not allowed in mov instruction");
+        sim_reject(lw, "Vector with elements of different types are not allowed in mov instruction");
         return;
     }
     if (!pack && kind == K_NONE) {
-        sim_refuse_statement(lw, "Unable to infer type of vector elements");
+        sim_reject(lw, "Unable to infer type of vector elements");
         return;
     }
     for (uint32_t k = 0; k < n; k++) {
@@ -943,15 +943,15 @@ void sim_lower_bar(sim_lower *lw, const sim_statement *s)
     at = sub == 2;
     const sim_operand *id = &s->operands[at];
     if (id->kind == O_INT && (id->value < 0 || id->value > 15))
-        sim_refuse_statement(lw, "Barrier number '%lld' out of range, expected to be in range [0..15]",
-                  (long long)id->value);
+        sim_reject(lw, "Barrier number '%lld' out of range, expected to be in range [0..15]",
+                   (long long)id->value);
     uint32_t a = sim_source(lw, at, T_U32, 0), b = 0;
     bool counted = sub == 2 ? n == 4 : n == 2;
     at++;
     if (counted) {
         const sim_operand *o = &s->operands[at];
         if (o->kind == O_INT && o->value % 32)
-            sim_refuse_statement(lw, "Number of threads participating in barrier must be in multiple of warp size");
+            sim_reject(lw, "Number of threads participating in barrier must be in multiple of warp size");
         b = sim_source(lw, at++, T_U32, 0);
     }
     uint32_t c = sub == 2 ? sim_source_pred(lw, at) : 0;
@@ -1112,7 +1112,7 @@ void sim_kernel_free(sim_kernel *k)
     if (!k) return;
     free(k->code); free(k->lists); free(k->const_bank); free(k->specials); free(k->launch_specials);
     free(k->params); free(k->consts); free(k->shared_symbols); free(k->watches); free(k->routines);
-    free(k->barrier_sites); free(k->behind);
+    free(k->barrier_sites); free(k->past_barrier);
     free(k->pairs);
     sim_unwritten_kernel_free(k);
     k->magic = 0;

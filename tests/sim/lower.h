@@ -151,7 +151,7 @@ uint32_t sim_add_64(sim_lower *lw, uint32_t a, uint32_t b);
 uint32_t sim_constant(sim_lower *lw, uint64_t value, uint32_t width);
 uint32_t sim_temporary(sim_lower *lw, uint32_t width);
 uint32_t sim_new_pred(sim_lower *lw);
-void     sim_refuse_statement(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);       /* refuse.c */
+void     sim_reject(sim_lower *lw, const char *format, ...) SIM_PRINTF(2, 3);       /* refuse.c */
 void     sim_require_version(sim_lower *lw, const char *what, uint32_t version, uint32_t target); /* least of both */
 void     sim_mismatch(sim_lower *lw, uint32_t index, const char *format, ...) SIM_PRINTF(3, 4);
 bool     sim_operands_between(sim_lower *lw, uint32_t least, uint32_t most);

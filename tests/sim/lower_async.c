@@ -9,8 +9,8 @@ static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod)
 /* Refuses instructions that need a target with a suffix: sm_90a, sm_100f, ... */
 static void gate_suffix(sim_lower *lw, const char *what) {
     if (!lw->m->target_suffix)
-        sim_refuse_statement(lw, "Instruction '%s' is not supported on .target 'sm_%u': it needs sm_%ua", what,
-                  lw->m->target, lw->m->target);
+        sim_reject(lw, "Instruction '%s' is not supported on .target 'sm_%u': it needs sm_%ua", what,
+                   lw->m->target, lw->m->target);
 }
 
 static sim_space shared_space(const sim_statement *s) {
@@ -37,8 +37,8 @@ void sim_lower_mapa(sim_lower *lw, const sim_statement *s) {
     uint32_t a;
     if (o->kind == O_SYMBOL && o->symbol->kind == SYM_VAR) {
         if (o->symbol->space != SP_SHARED)
-            sim_refuse_statement(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')", lw->full,
-                      o->name);
+            sim_reject(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')", lw->full,
+                       o->name);
         a = sim_address_value(lw, o, 1, t);
     } else
         a = sim_source(lw, 1, t, 0);
@@ -67,15 +67,15 @@ void sim_lower_store_bulk(sim_lower *lw, const sim_statement *s) {
     if (!sim_operands_between(lw, 3, 3) || !sim_lower_place(lw, 0, shared_space(s), &a)) return;
     const sim_operand *size = &s->operands[1], *value = &s->operands[2];
     if (size->kind == O_INT && (size->value < 0 || size->value > SIM_STORE_BULK_MOST))
-        sim_refuse_statement(lw,
-                  "Argument 1 of instruction '%s': value '%lld' out of range, "
-                  "expected to be in range [0..%d]",
-                  lw->full, (long long)size->value, SIM_STORE_BULK_MOST);
+        sim_reject(lw,
+                   "Argument 1 of instruction '%s': value '%lld' out of range, "
+                   "expected to be in range [0..%d]",
+                   lw->full, (long long)size->value, SIM_STORE_BULK_MOST);
     else if (size->kind == O_INT && size->value % 8)
-        sim_refuse_statement(lw, "Argument 1 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
-                  lw->full, (long long)size->value);
+        sim_reject(lw, "Argument 1 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
+                   lw->full, (long long)size->value);
     if (value->kind != O_INT || value->value)
-        sim_refuse_statement(lw, "Argument 2 of instruction '%s': expected to be zero", lw->full);
+        sim_reject(lw, "Argument 2 of instruction '%s': expected to be zero", lw->full);
     uint32_t b = sim_source(lw, 1, T_B64, 0);
     sim_ins *i = sim_emit(lw, sim_store_bulk, F_MEMORY);
     set_address(i, &a);
@@ -97,13 +97,13 @@ void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {
         return;
     }
     if (o->value < 24 || o->value > 256)
-        sim_refuse_statement(
+        sim_reject(
             lw,
             "Argument 0 of instruction '%s': value '%lld' out of range, expected to be in range [24..256]",
             lw->full, (long long)o->value);
     else if (o->value % 8)
-        sim_refuse_statement(lw, "Argument 0 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
-                  lw->full, (long long)o->value);
+        sim_reject(lw, "Argument 0 of instruction '%s': unexpected value '%lld', expected to be multiple of 8",
+                   lw->full, (long long)o->value);
     sim_ins *i = sim_emit(lw, sim_setmaxnreg, F_WAIT);
     i->c = (uint32_t)o->value;
     i->op = s->form->sub;
@@ -135,11 +135,11 @@ static void check_order(sim_lower *lw, const sim_statement *s) {
     bool order = has(s, M_release) || has(s, M_acquire) || has(s, M_relaxed),
          scope = has(s, M_cta) || has(s, M_cluster);
     if (order && !scope)
-        sim_refuse_statement(lw, "Modifier '.relaxed' or '.release' requires scope with '%s' instruction", lw->full);
-    if (scope && !order) sim_refuse_statement(lw, "Modifier '.cta' requires order with '%s' instruction", lw->full);
+        sim_reject(lw, "Modifier '.relaxed' or '.release' requires scope with '%s' instruction", lw->full);
+    if (scope && !order) sim_reject(lw, "Modifier '.cta' requires order with '%s' instruction", lw->full);
     if (order)
         sim_require_version(lw, "mbarrier with memory order", has(s, M_relaxed) && s->form->sub <= MB_DROP ? 86 : 80,
-                 90);
+                            90);
     if (has(s, M_shared_cta) || has(s, M_shared_cluster)) sim_require_version(lw, "shared::cta", 78, 30);
     if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 80, 90);
 }
@@ -159,14 +159,14 @@ void sim_lower_mbarrier(sim_lower *lw, const sim_statement *s) {
     check_order(lw, s);
     if (token) at = 1;
     if (token && has(s, M_shared_cluster) && s->operands[0].kind != O_SINK)
-        sim_refuse_statement(
+        sim_reject(
             lw, "Sink '_' is expected as a destination operand for instruction '%s' with '.shared::cluster'",
             lw->full);
     if (token && s->operands[0].kind == O_SINK) sim_require_version(lw, "sink destination of mbarrier.arrive", 71, 80);
     bool good = sim_lower_place(lw, at, shared_space(s), &a), counted = n > at + 1;
     if (counted && token && !expects && s->operands[2].kind == O_INT && s->operands[2].value <= 0)
-        sim_refuse_statement(lw, "Argument 2 of instruction '%s': value '%lld' expected to be a non-zero positive",
-                  lw->full, (long long)s->operands[2].value);
+        sim_reject(lw, "Argument 2 of instruction '%s': value '%lld' expected to be a non-zero positive",
+                   lw->full, (long long)s->operands[2].value);
     if (counted) b = sim_source(lw, at + 1, T_U32, 0);
     if (counted && token && !silent && !expects)
         sim_require_version(lw, "mbarrier.arrive without .noComplete with count", 78, 90);
@@ -190,17 +190,17 @@ void sim_lower_mbarrier_wait(sim_lower *lw, const sim_statement *s) {
     sim_place a;
     if (!sim_operands_between(lw, 3, patient ? 4 : 3)) return;
     bool order = has(s, M_acquire) || has(s, M_relaxed), scope = has(s, M_cta) || has(s, M_cluster);
-    if (order != scope) sim_refuse_statement(lw, "Order and scope of '%s' go together", lw->full);
+    if (order != scope) sim_reject(lw, "Order and scope of '%s' go together", lw->full);
     if (order)
         sim_require_version(lw, "mbarrier wait with memory order", has(s, M_relaxed) ? 86 : 80,
-                 patient || has(s, M_relaxed) ? 90 : 80);
+                            patient || has(s, M_relaxed) ? 90 : 80);
     if (parity) sim_require_version(lw, "mbarrier.test_wait.parity", 71, 80);
     if (has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 30);
     bool good = sim_lower_place(lw, 1, shared_space(s), &a);
     const sim_operand *phase = &s->operands[2];
     if (parity && phase->kind == O_INT && (phase->value < 0 || phase->value > 1))
-        sim_refuse_statement(lw, "Argument 2 of instruction '%s': unexpected value '%lld', expected to be 0 or 1",
-                  lw->full, (long long)phase->value);
+        sim_reject(lw, "Argument 2 of instruction '%s': unexpected value '%lld', expected to be 0 or 1",
+                   lw->full, (long long)phase->value);
     uint32_t b = sim_source(lw, 2, parity ? T_U32 : T_U64, 0);
     if (s->operand_count == 4) (void)sim_source(lw, 3, T_U32, 0);
     uint32_t d = sim_dest_pred(lw, &s->operands[0], 0);
@@ -233,10 +233,10 @@ void sim_lower_mbarrier_cp_async(sim_lower *lw, const sim_statement *s) {
 
 static void store_address(sim_lower *lw, uint32_t list, uint32_t field, const sim_place *a) {
     uint32_t *p = lw->k->lists + list + field;
-    p[P_SLOT] = a->slot;
-    p[P_WIDE] = a->wide;
-    p[P_LOW] = (uint32_t)(uint64_t)a->offset;
-    p[P_HIGH] = (uint32_t)((uint64_t)a->offset >> 32);
+    p[ADDRESS_SLOT] = a->slot;
+    p[ADDRESS_WIDE] = a->wide;
+    p[ADDRESS_LOW] = (uint32_t)(uint64_t)a->offset;
+    p[ADDRESS_HIGH] = (uint32_t)((uint64_t)a->offset >> 32);
 }
 
 static const struct {
@@ -262,25 +262,25 @@ static bool reduction(sim_lower *lw, const sim_statement *s, bool to_global, boo
         *op = reductions[k].op;
         bool half = t == T_F16 || t == T_BF16;
         if (typed && half && *op == A_ADD && !has(s, M_noftz))
-            sim_refuse_statement(lw, "Modifier '.noftz' required for instruction '%s'", lw->full);
+            sim_reject(lw, "Modifier '.noftz' required for instruction '%s'", lw->full);
         if (!typed || strstr(to_global ? reductions[k].global : reductions[k].shared, word)) return true;
-        sim_refuse_statement(lw, "Incorrect type '.%s' for operation '.%s' in instruction '%s'", sim_types[t].name,
-                  sim_mod_name(reductions[k].mod), lw->full);
+        sim_reject(lw, "Incorrect type '.%s' for operation '.%s' in instruction '%s'", sim_types[t].name,
+                   sim_mod_name(reductions[k].mod), lw->full);
         return false;
     }
     return false;
 }
 
 static void bulk_list(sim_lower *lw, uint32_t *list) {
-    *list = sim_list_begin(lw, L_FIELDS);
-    for (uint32_t k = 0; k < L_FIELDS; k++) lw->k->lists[*list + k] = UINT32_MAX;
+    *list = sim_list_begin(lw, BULK_FIELDS);
+    for (uint32_t k = 0; k < BULK_FIELDS; k++) lw->k->lists[*list + k] = UINT32_MAX;
 }
 
 /* Lowers the operands after the addresses: the mask of .multicast, the cache hint. */
 static void lower_bulk_modifiers(sim_lower *lw, const sim_statement *s, uint32_t at, uint32_t list) {
     if (has(s, M_multicast_cluster)) {
         uint32_t mask = sim_source(lw, at++, T_U16, 0);
-        lw->k->lists[list + L_MASK] = mask;
+        lw->k->lists[list + BULK_MASK] = mask;
     }
     if (has(s, M_L2_cache_hint)) (void)sim_source(lw, at, T_U64, 0);
 }
@@ -297,7 +297,8 @@ void sim_lower_bulk(sim_lower *lw, const sim_statement *s) {
     uint8_t op = 0;
     sim_place dst, src, bar;
     if (!sim_operands_between(lw, n, n)) return;
-    if (has(s, M_shared_cta) && sub == 0) sim_require_version(lw, "cp.async.bulk with .shared::cta destination", 86, 90);
+    if (has(s, M_shared_cta) && sub == 0)
+        sim_require_version(lw, "cp.async.bulk with .shared::cta destination", 86, 90);
     if (reduce && !reduction(lw, s, sub == 1, true, &op)) return;
     bulk_list(lw, &list);
     if (sub == 3)
@@ -309,27 +310,27 @@ void sim_lower_bulk(sim_lower *lw, const sim_statement *s) {
     }
     const sim_operand *o = &s->operands[size_at];
     if (o->kind == O_INT && o->value % 16)
-        sim_refuse_statement(lw,
-                  "Argument %u of instruction '%s': unexpected value '%lld', expected to be multiple of 16",
-                  size_at, lw->full, (long long)o->value);
+        sim_reject(lw,
+                   "Argument %u of instruction '%s': unexpected value '%lld', expected to be multiple of 16",
+                   size_at, lw->full, (long long)o->value);
     uint32_t size = sim_source(lw, size_at, T_U32, 0);
-    lw->k->lists[list + L_SIZE] = size;
+    lw->k->lists[list + BULK_SIZE] = size;
     lower_bulk_modifiers(lw, s, sub == 3 ? 2 : sub == 1 ? 3 : 4, list);
     if (!good) return;
     if (sub == 3) {
         sim_emit(lw, sim_nop, F_PLAIN);
         return;
     }
-    store_address(lw, list, L_DST, &dst);
-    store_address(lw, list, L_SRC, &src);
-    if (sub != 1) store_address(lw, list, L_BAR, &bar);
+    store_address(lw, list, BULK_DESTINATION, &dst);
+    store_address(lw, list, BULK_SOURCE, &src);
+    if (sub != 1) store_address(lw, list, BULK_BARRIER, &bar);
     if (sub) lw->k->bulk_stores = true;
     sim_ins *i = sim_emit(lw, sim_bulk, F_MEMORY);
     i->list = list;
     i->space = sub == 1 ? SP_GLOBAL : SP_SHARED;
     i->x = cluster_bit(s);
-    i->width = (uint8_t)((has(s, M_multicast_cluster) ? B_MULTICAST : 0) | (reduce ? B_REDUCE : 0)
-                         | (sub == 1 ? B_GROUP : 0) | (sub ? B_FROM_SHARED : 0));
+    i->width = (uint8_t)((has(s, M_multicast_cluster) ? BULK_MULTICAST : 0) | (reduce ? BULK_REDUCE : 0)
+                         | (sub == 1 ? BULK_GROUP : 0) | (sub ? BULK_FROM_SHARED : 0));
     i->op = op;
     i->type = reduce ? s->types[0] : T_NONE;
 }
@@ -362,13 +363,13 @@ static bool coordinates(sim_lower *lw, const sim_statement *s, uint32_t index, u
         return false;
     }
     if (o->items[1].count != rank) {
-        sim_refuse_statement(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)",
-                  index, lw->full, o->items[1].count, rank);
+        sim_reject(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)",
+                   index, lw->full, o->items[1].count, rank);
         return false;
     }
     for (uint32_t k = 0; k < rank; k++) {
         uint32_t slot = sim_source_of(lw, &o->items[1].items[k], index, T_S32, 0);
-        lw->k->lists[list + L_COORD + k] = slot;
+        lw->k->lists[list + BULK_COORDINATES + k] = slot;
     }
     return true;
 }
@@ -404,13 +405,13 @@ void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
         good &= sim_lower_place(lw, 1, SP_SHARED, &shared);
     lower_bulk_modifiers(lw, s, sub == 0 ? 3 : sub == 1 ? 2 : 1, list);
     if (!good) return;
-    store_address(lw, list, sub == 1 ? L_DST : L_SRC, &map);
+    store_address(lw, list, sub == 1 ? BULK_DESTINATION : BULK_SOURCE, &map);
     if (sub == 0) {
-        store_address(lw, list, L_DST, &shared);
-        store_address(lw, list, L_BAR, &bar);
+        store_address(lw, list, BULK_DESTINATION, &shared);
+        store_address(lw, list, BULK_BARRIER, &bar);
     }
     if (sub == 1) {
-        store_address(lw, list, L_SRC, &shared);
+        store_address(lw, list, BULK_SOURCE, &shared);
         lw->k->bulk_stores = true;
     }
     sim_ins *i = sim_emit(lw, sub == 3 ? sim_nop : sim_bulk_tensor, sub == 3 ? F_PLAIN : F_MEMORY);
@@ -418,8 +419,8 @@ void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
     i->count = (uint8_t)rank_of(s);
     i->space = sub == 1 ? SP_GLOBAL : SP_SHARED;
     i->x = cluster_bit(s);
-    i->width = (uint8_t)(B_TENSOR | (has(s, M_multicast_cluster) ? B_MULTICAST : 0) | (reduce ? B_REDUCE : 0)
-                         | (sub == 1 ? B_GROUP | B_FROM_SHARED : 0));
+    i->width = (uint8_t)(BULK_TENSOR | (has(s, M_multicast_cluster) ? BULK_MULTICAST : 0) | (reduce ? BULK_REDUCE : 0)
+                         | (sub == 1 ? BULK_GROUP | BULK_FROM_SHARED : 0));
     i->op = op;
 }
 
@@ -430,7 +431,7 @@ void sim_lower_proxy_fence(sim_lower *lw, const sim_statement *s) {
     if (!sim_operands_between(lw, n, n)) return;
     if (n && !sim_lower_place(lw, 0, SP_GENERIC, &a)) return;
     if (n && (s->operands[1].kind != O_INT || s->operands[1].value != 128)) {
-        sim_refuse_statement(lw, "Argument 1 of instruction 'fence.proxy': expected to be 128");
+        sim_reject(lw, "Argument 1 of instruction 'fence.proxy': expected to be 128");
         return;
     }
     bool shared = !n && has(s, M_async) && !has(s, M_global);
@@ -448,7 +449,7 @@ void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
     const sim_operand *o = &s->operands[1];
     if (!sim_operands_between(lw, 3, 3)) return;
     if (sim_types[t].bytes * count > 16) {
-        sim_refuse_statement(lw, "Vector type too large, exceeds 128 bit limit");
+        sim_reject(lw, "Vector type too large, exceeds 128 bit limit");
         return;
     }
     if (reduce) {
@@ -458,31 +459,31 @@ void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
                 snprintf(word, sizeof word, " %s ", sim_types[t].name);
                 op = reductions[k].op;
                 if (!strstr(op == A_ADD ? " u32 s32 u64 s64 " : reductions[k].shared, word))
-                    sim_refuse_statement(lw, "Incorrect type '.%s' for operation '.%s' in instruction 'red.async'",
-                              sim_types[t].name, sim_mod_name(reductions[k].mod));
+                    sim_reject(lw, "Incorrect type '.%s' for operation '.%s' in instruction 'red.async'",
+                               sim_types[t].name, sim_mod_name(reductions[k].mod));
             }
     }
     bulk_list(lw, &list);
     good = sim_lower_place(lw, 0, space, &dst);
     good &= sim_lower_place(lw, 2, space, &bar);
     if ((count > 1) != (o->kind == O_VECTOR) || (count > 1 && o->count != count)) {
-        sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
+        sim_reject(lw, "Argument vector size mismatch for instruction '%s'", lw->full);
         return;
     }
     for (uint32_t k = 0; k < count; k++) {
         uint32_t slot = sim_source_of(lw, count > 1 ? &o->items[k] : o, 1, t, 0);
-        lw->k->lists[list + L_COORD + k] = slot;
+        lw->k->lists[list + BULK_COORDINATES + k] = slot;
     }
     if (!good) return;
-    store_address(lw, list, L_DST, &dst);
-    store_address(lw, list, L_BAR, &bar);
+    store_address(lw, list, BULK_DESTINATION, &dst);
+    store_address(lw, list, BULK_BARRIER, &bar);
     sim_ins *i = sim_emit(lw, sim_store_async, F_MEMORY);
     i->list = list;
     i->space = SP_SHARED;
     i->size = sim_types[t].bytes;
     i->count = (uint8_t)count;
     i->x = X_CLUSTER;
-    i->width = (uint8_t)(B_STORE | (space == SP_GENERIC ? B_GENERIC : 0) | (reduce ? B_REDUCE : 0));
+    i->width = (uint8_t)(BULK_STORE | (space == SP_GENERIC ? BULK_GENERIC : 0) | (reduce ? BULK_REDUCE : 0));
     i->op = op;
     i->type = reduce ? (uint8_t)(t == T_S64 ? T_U64 : t) : T_NONE;
 }
@@ -520,13 +521,13 @@ void sim_lower_tensormap(sim_lower *lw, const sim_statement *s) {
     size_t k = 0;
     while (k < sizeof fields / sizeof *fields && !has(s, fields[k].mod)) k++;
     if (k == sizeof fields / sizeof *fields) {
-        sim_refuse_statement(lw, "A field is required for instruction 'tensormap.replace'");
+        sim_reject(lw, "A field is required for instruction 'tensormap.replace'");
         return;
     }
     uint32_t n = 2u + fields[k].indexed, index = 0;
     if (!sim_operands_between(lw, n, n)) return;
     if (s->types[0] != (fields[k].wide ? T_B64 : T_B32)) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for 'tensormap.replace'");
+        sim_reject(lw, "Unexpected instruction types specified for 'tensormap.replace'");
         return;
     }
     if (fields[k].indexed) {

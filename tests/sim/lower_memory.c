@@ -9,7 +9,7 @@ static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_
 
 static void refuse(sim_lower *lw, const char *a, const char *b)
 {
-    sim_refuse_statement(lw, "Modifier '.%s' cannot be combined with modifier '.%s'", a, b);
+    sim_reject(lw, "Modifier '.%s' cannot be combined with modifier '.%s'", a, b);
 }
 
 /* --- addresses -------------------------------------------------------------------------------- */
@@ -59,9 +59,9 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     if (b->kind == O_REG) {
         const sim_type_info *t = &sim_types[b->type];
         if (t->kind == K_FLOAT || t->kind == K_PRED || t->kind == K_PACKED) {
-            sim_refuse_statement(lw,
-                      "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
-                      b->name, t->name);
+            sim_reject(lw,
+                       "Illegal to use symbol '%s' of type .%s as address operand. Use integer or bit only.",
+                       b->name, t->name);
             return false;
         }
         if (t->bytes > 8) {
@@ -69,8 +69,8 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
             return false;
         }
         if (t->bytes < 8 && (space == SP_GENERIC || space == SP_GLOBAL)) {
-            sim_refuse_statement(lw, "Program uses 32-bit address '%s' which is conflicting with .address_size 64",
-                      b->name);
+            sim_reject(lw, "Program uses 32-bit address '%s' which is conflicting with .address_size 64",
+                       b->name);
             return false;
         }
         if (space == SP_PARAM && !lw->frame->function->is_entry)
@@ -82,7 +82,7 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
     }
     if (b->kind == O_INT) {
         if (space != SP_LOCAL) {
-            sim_refuse_statement(lw, "Immediate addresses allowed only for .local state space");
+            sim_reject(lw, "Immediate addresses allowed only for .local state space");
             return false;
         }
         out->wide = true;
@@ -103,8 +103,8 @@ static bool lower_address(sim_lower *lw, uint32_t index, sim_space space, addres
          only_generic = generic && !strcmp(lw->s->opcode, "prefetchu"),
          barrier = declared == SP_GLOBAL && space == SP_GENERIC && !strcmp(lw->s->opcode, "mbarrier");
     if ((space != declared && !generic && !(space == SP_GENERIC && declared == SP_GLOBAL)) || only_generic || barrier) {
-        sim_refuse_statement(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')",
-                  lw->full, y->name);
+        sim_reject(lw, "State space mismatch between instruction and address in instruction '%s' ('%s')",
+                   lw->full, y->name);
         return false;
     }
     if (!sim_symbol_address(lw, y, &at, &where)) {
@@ -198,8 +198,8 @@ static uint32_t vector_count(const sim_statement *s)
 static void refuse_state_space(sim_lower *lw, const sim_statement *s, int mod, sim_space space)
 {
     static const char *const spaces[] = { "generic", "global", "shared", "local", "const", "param" };
-    sim_refuse_statement(lw, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'", sim_mod_name(mod),
-              spaces[space], s->opcode);
+    sim_reject(lw, "Modifier '.%s' cannot be applied to '.%s' space for instruction '%s'", sim_mod_name(mod),
+               spaces[space], s->opcode);
 }
 
 static void require_global(sim_lower *lw, const sim_statement *s, sim_space space, int mod)
@@ -216,10 +216,10 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
     uint32_t bytes = count * sim_types[t].bytes;
     if (has(s, M_weak) || ordered) sim_require_version(lw, "memory consistency model", 60, 70);
     if (ordered && !scope) {
-        sim_refuse_statement(lw, "Scope modifier required for instruction '%s'", lw->full);
+        sim_reject(lw, "Scope modifier required for instruction '%s'", lw->full);
     }
     if (!ordered && scope) {
-        sim_refuse_statement(lw, "Scope modifier without .relaxed, .acquire or .release for instruction '%s'", lw->full);
+        sim_reject(lw, "Scope modifier without .relaxed, .acquire or .release for instruction '%s'", lw->full);
     }
     if (has(s, M_cluster)) sim_require_version(lw, ".cluster", 78, 90);
     if (has(s, M_mmio)) sim_require_version(lw, ".mmio", 82, 70);
@@ -236,7 +236,7 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
     if (has(s, M_nc)) {
         sim_require_version(lw, ".nc", 31, 32);
         if (space != SP_GLOBAL) {
-            sim_refuse_statement(lw, "Modifier '.nc' requires state space .global in instruction '%s'", lw->full);
+            sim_reject(lw, "Modifier '.nc' requires state space .global in instruction '%s'", lw->full);
         }
         if (has(s, M_volatile)) refuse(lw, "volatile", "nc");
         if (ordered) refuse(lw, "relaxed or acquire", "nc");
@@ -258,7 +258,7 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
         require_global(lw, s, space, M_mmio);
         if (!has(s, M_sys)) refuse(lw, "mmio", "cta, .cluster or .gpu");
         if (!has(s, M_relaxed) && !has(s, M_async))
-            sim_refuse_statement(lw, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'", lw->full);
+            sim_reject(lw, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'", lw->full);
     }
     static const uint16_t strong[] = { M_volatile, M_relaxed, M_acquire, M_release };
     for (size_t k = 0; k < sizeof strong / sizeof *strong; k++)
@@ -272,20 +272,20 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
     if (has(s, M_L2_evict_last) || has(s, M_L2_evict_normal) || has(s, M_L2_evict_first)) {
         sim_require_version(lw, "L2 eviction priority", 88, 100);
         if (bytes != 32) {
-            sim_refuse_statement(lw, "L2 eviction priority requires .v8.b32 or .v4.b64 in instruction '%s'", lw->full);
+            sim_reject(lw, "L2 eviction priority requires .v8.b32 or .v4.b64 in instruction '%s'", lw->full);
         }
     }
     if (t == T_B128) sim_require_version(lw, ".b128", 83, 70);
     if (bytes > 16) {
         sim_require_version(lw, "256 bit wide load/store", 88, 100);
         if (bytes > 32 || t == T_B128) {
-            sim_refuse_statement(lw, "Vector of %u bytes is too wide for instruction '%s'", bytes, lw->full);
+            sim_reject(lw, "Vector of %u bytes is too wide for instruction '%s'", bytes, lw->full);
         }
         if (space != SP_GLOBAL && space != SP_GENERIC) {
-            sim_refuse_statement(lw, "256 bit wide accesses require state space .global");
+            sim_reject(lw, "256 bit wide accesses require state space .global");
         }
     } else if (count == 8) {
-        sim_refuse_statement(lw, "Vector type .v8 needs 32-bit elements in instruction '%s'", lw->full);
+        sim_reject(lw, "Vector type .v8 needs 32-bit elements in instruction '%s'", lw->full);
     }
 }
 
@@ -297,13 +297,13 @@ static bool lower_elements(sim_lower *lw, uint32_t index, uint32_t count, sim_ty
     const sim_operand *o = &lw->s->operands[index];
     uint32_t n = o->kind == O_VECTOR ? o->count : 1;
     if (o->kind == O_VECTOR && n != 1 && n != 2 && n != 4 && n != 8) {
-        sim_refuse_statement(lw, "Illegal vector size: %u", n);
+        sim_reject(lw, "Illegal vector size: %u", n);
     }
     if (n != count || (count > 1 && o->kind != O_VECTOR)) {
         if (count > 1 && o->kind != O_VECTOR)
-            sim_refuse_statement(lw, "%s vector expected", destination ? "Result" : "Source");
-        sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
-                  count);
+            sim_reject(lw, "%s vector expected", destination ? "Result" : "Source");
+        sim_reject(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
+                   count);
         return false;
     }
     *list = sim_list_begin(lw, count);
@@ -413,11 +413,11 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     if (!lower_elements(lw, 1, count, t, false, &list) || !good) return;
     if (space == SP_PARAM && a.symbol && a.symbol->is_formal
         && (a.symbol->function->is_entry || a.symbol->function != lw->frame->function)) {
-        sim_refuse_statement(lw, "Illegal to write to function input parameter '%s'", a.symbol->name);
+        sim_reject(lw, "Illegal to write to function input parameter '%s'", a.symbol->name);
         return;
     }
     if (space == SP_PARAM && s->guard >= 0 && a.symbol) {
-        sim_refuse_statement(lw, "Illegal to predicate instruction 'st.param' with operand '%s'", a.symbol->name);
+        sim_reject(lw, "Illegal to predicate instruction 'st.param' with operand '%s'", a.symbol->name);
         return;
     }
     complete_address(lw, &a);
@@ -464,8 +464,8 @@ void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
     const sim_operand *size = &s->operands[2];
     if (size->kind != O_INT
         || (cg ? size->value != 16 : size->value != 4 && size->value != 8 && size->value != 16)) {
-        sim_refuse_statement(lw, "Argument 2 of instruction 'cp.async': unexpected value '%lld', expected to be %s",
-                  (long long)size->value, cg ? "16" : "4 or 8 or 16");
+        sim_reject(lw, "Argument 2 of instruction 'cp.async': unexpected value '%lld', expected to be %s",
+                   (long long)size->value, cg ? "16" : "4 or 8 or 16");
         return;
     }
     uint32_t fourth = 0, kind = 0, n = s->operand_count - (hint ? 1u : 0u);
@@ -522,22 +522,22 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     snprintf(word, sizeof word, " %s ", sim_types[t].name);
     bool half = t == T_F16 || t == T_BF16 || t == T_F16X2 || t == T_BF16X2;
     if (t == T_NONE || !strstr(ops[k].types, word) || (half && ops[k].op != A_ADD && count == 1)) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s.%s'", s->opcode,
-                  sim_mod_name(ops[k].mod));
+        sim_reject(lw, "Unexpected instruction types specified for '%s.%s'", s->opcode,
+                   sim_mod_name(ops[k].mod));
         return;
     }
     if (half != has(s, M_noftz)) {
-        sim_refuse_statement(lw,
-                  half ? "Modifier '.noftz' required for instruction '%s'"
+        sim_reject(lw,
+                   half ? "Modifier '.noftz' required for instruction '%s'"
                        : "Illegal modifier '.noftz' for instruction '%s'",
-                  s->opcode);
+                   s->opcode);
     }
     sim_space space = space_of(s);
     uint32_t bytes = sim_types[t].bytes;
     if (count > 1) {
         sim_require_version(lw, "vector atomics", 81, 90);
         if ((space != SP_GLOBAL && space != SP_GENERIC) || !(half || t == T_F32) || count * bytes > 16) {
-            sim_refuse_statement(lw, "Illegal vector form of instruction '%s'", s->opcode);
+            sim_reject(lw, "Illegal vector form of instruction '%s'", s->opcode);
         }
     } else if (t == T_F64) sim_require_version(lw, "atom.add.f64", 50, 60);
     else if (t == T_F16) sim_require_version(lw, "atom.add.noftz.f16", 63, 70);
@@ -589,7 +589,7 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
     if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
     if (has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 30);
     if (t != T_U64) {
-        sim_refuse_statement(lw, "cvta.u32 conflicts with .address_size 64");
+        sim_reject(lw, "cvta.u32 conflicts with .address_size 64");
         return;
     }
     uint32_t a;
@@ -604,8 +604,8 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
             return;
         }
         if ((sim_space)y->space != space) {
-            sim_refuse_statement(lw, "State space mismatch between instruction and address in instruction 'cvta' ('%s')",
-                      o->name);
+            sim_reject(lw, "State space mismatch between instruction and address in instruction 'cvta' ('%s')",
+                       o->name);
             return;
         }
         a = sim_address_value(lw, o, 1, T_U64);
@@ -648,10 +648,10 @@ static void check_rounding(sim_lower *lw, const sim_statement *s, const char *ne
         if (!legal) wrong++;
     }
     if (wrong || found > 1) {
-        sim_refuse_statement(lw, "Illegal rounding modifier for instruction 'cvt' (legal: %s)",
-                  *needed ? needed : "none");
+        sim_reject(lw, "Illegal rounding modifier for instruction 'cvt' (legal: %s)",
+                   *needed ? needed : "none");
     } else if (!found && !optional) {
-        sim_refuse_statement(lw, "Rounding modifier required for instruction 'cvt' (one of %s)", needed);
+        sim_reject(lw, "Rounding modifier required for instruction 'cvt' (one of %s)", needed);
     }
 }
 
@@ -663,7 +663,7 @@ static bool allow_modifiers(sim_lower *lw, const sim_statement *s, const char *a
         size_t n = strlen(name);
         while (p && !((p == allowed || p[-1] == ' ') && (!p[n] || p[n] == ' '))) p = strstr(p + 1, name);
         if (p) continue;
-        sim_refuse_statement(lw, "Illegal modifier '.%s' for instruction 'cvt' of these types", name);
+        sim_reject(lw, "Illegal modifier '.%s' for instruction 'cvt' of these types", name);
         return false;
     }
     return true;
@@ -696,14 +696,14 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
         sim_require_version(lw, "cvt to .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
         allow_modifiers(lw, s, "relu satfinite");
         if (!has(s, M_satfinite)) {
-            sim_refuse_statement(lw, "Modifier '.satfinite' required for instruction 'cvt'");
+            sim_reject(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         }
     } else if (d == T_F16X2 && (a == T_E4M3X2 || a == T_E5M2X2)) {
         check_rounding(lw, s, "rn", false);
         sim_require_version(lw, "cvt from .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
         allow_modifiers(lw, s, "relu");
     } else if (!fine) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for 'cvt'");
+        sim_reject(lw, "Unexpected instruction types specified for 'cvt'");
     } else if (!df && !af) { check_rounding(lw, s, "", true); allow_modifiers(lw, s, allowed); }
     else if (df && !af) {
         check_rounding(lw, s, "rn rz rm rp", false);
@@ -720,7 +720,7 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
     } else if (a == T_BF16 && d == T_F32) {
         check_rounding(lw, s, "", true);
         sim_require_version(lw, "cvt.f32.bf16", has(s, M_ftz) || has(s, M_sat) ? 78 : 71,
-                 has(s, M_ftz) || has(s, M_sat) ? 90 : 80);
+                            has(s, M_ftz) || has(s, M_sat) ? 90 : 80);
         allow_modifiers(lw, s, allowed);
     } else if (sim_types[d].bytes == sim_types[a].bytes) { /* f16 to bf16, or the reverse */
         check_rounding(lw, s, "rn rz rm rp", true);
@@ -787,7 +787,7 @@ void sim_lower_cvt(sim_lower *lw, const sim_statement *s)
 {
     if (sim_lower_narrow_cvt(lw, s)) return;
     if (s->type_count != 2) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for 'cvt'");
+        sim_reject(lw, "Unexpected instruction types specified for 'cvt'");
         return;
     }
     sim_type d = (sim_type)s->types[0], a = (sim_type)s->types[1];

@@ -104,10 +104,10 @@ static bool read_group(sim_lower *lw, words *o, const char *group, size_t n) {
         at += length + 1;
     }
     if (found > 1 || (needed && !found)) {
-        sim_refuse_statement(lw,
-                  found ? "Only one of the modifiers '.%.*s' can be used in instruction '%s'"
+        sim_reject(lw,
+                             found ? "Only one of the modifiers '.%.*s' can be used in instruction '%s'"
                         : "One of the modifiers '.%.*s' is required for instruction '%s'",
-                  (int)n, group, lw->full);
+                             (int)n, group, lw->full);
         return false;
     }
     return true;
@@ -129,7 +129,7 @@ static int read_words(sim_lower *lw, const sim_statement *s, words *o) {
         p += n;
     }
     if (form < 0) {
-        sim_refuse_statement(lw, "Instruction '%s' is none of tcgen05", lw->full);
+        sim_reject(lw, "Instruction '%s' is none of tcgen05", lw->full);
         return -1;
     }
     for (const char *p = forms[form].words; *p;) {
@@ -139,8 +139,8 @@ static int read_words(sim_lower *lw, const sim_statement *s, words *o) {
     }
     for (uint32_t k = 0; k < o->count; k++) {
         if (o->at[k].used) continue;
-        sim_refuse_statement(lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)o->at[k].length, o->at[k].text,
-                  lw->full);
+        sim_reject(lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)o->at[k].length, o->at[k].text,
+                             lw->full);
         return -1;
     }
     return sim_operands_between(lw, forms[form].least, forms[form].most) ? form : -1;
@@ -165,8 +165,8 @@ static void gate(sim_lower *lw, const char *what, uint32_t on, uint32_t version)
                    : (m->target == 110 || m->target == 101) && suffix        ? ON_110A
                                                                              : 0;
     if (!(own & on))
-        sim_refuse_statement(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, m->target,
-                  suffix ? &suffix : "");
+        sim_reject(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, m->target,
+                             suffix ? &suffix : "");
     if (own != ON_100A && version < 88) version = 88;
     sim_require_version(lw, what, version, 0);
 }
@@ -199,8 +199,8 @@ static bool registers(sim_lower *lw, uint32_t index, uint32_t count, bool destin
         return false;
     }
     if (o->count != count) {
-        sim_refuse_statement(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
-                  index, lw->full, o->count);
+        sim_reject(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
+                             index, lw->full, o->count);
         return false;
     }
     *list = sim_list_begin(lw, count);
@@ -224,10 +224,10 @@ static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most,
         return false;
     }
     if (o->value < least || o->value > most) {
-        sim_refuse_statement(lw,
-                  "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
-                  "[%lld..%lld]",
-                  index, lw->full, (long long)o->value, (long long)least, (long long)most);
+        sim_reject(lw,
+                             "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
+                             "[%lld..%lld]",
+                             index, lw->full, (long long)o->value, (long long)least, (long long)most);
         return false;
     }
     *out = (uint32_t)o->value;
@@ -250,7 +250,7 @@ static sim_ins *emit(sim_lower *lw, sim_handler fn, sim_flow flow, const sim_tcg
 static bool columns(sim_lower *lw, uint32_t *slot) {
     const sim_operand *o = &lw->s->operands[1];
     if (o->kind == O_INT && (o->value < 32 || o->value > 512 || (o->value & (o->value - 1)))) {
-        sim_refuse_statement(
+        sim_reject(
             lw,
             "Argument 1 of instruction '%s': value '%lld', expected to be a power of 2 in range [32..512]",
             lw->full, (long long)o->value);
@@ -288,7 +288,7 @@ static void lower_access(sim_lower *lw, const words *o, bool load, sim_tcgen05 *
     bool reduce = has(o, "red"), good = true;
     t->shape = (uint8_t)index_of_modifier(o, "32x32b|16x64b|16x128b|16x256b|16x32bx2");
     if (count * per[t->shape] > 128) {
-        sim_refuse_statement(lw, "Too many registers for instruction '%s'", lw->full);
+        sim_reject(lw, "Too many registers for instruction '%s'", lw->full);
         return;
     }
     t->regs = (uint8_t)(count * per[t->shape]);
@@ -301,7 +301,7 @@ static void lower_access(sim_lower *lw, const words *o, bool load, sim_tcgen05 *
         t->reduce_type = type == 1 ? T_F32 : type == 2 ? T_U32 : T_S32;
         if (reduce != (t->reduce != 0) || reduce != (type != 0) || ((t->abs || t->nan) && type != 1)
             || (reduce && (t->pack || count < 2 || (t->shape != TS_32X32B && t->shape != TS_16X32BX2)))) {
-            sim_refuse_statement(lw, "Modifiers do not go together in instruction '%s'", lw->full);
+            sim_reject(lw, "Modifiers do not go together in instruction '%s'", lw->full);
             return;
         }
         if (reduce) gate(lw, lw->full, ON_103A | ON_100F | ON_110A, 88);
@@ -326,10 +326,11 @@ static void lower_access(sim_lower *lw, const words *o, bool load, sim_tcgen05 *
 static void lower_cp(sim_lower *lw, const words *o, sim_tcgen05 *t) {
     static const uint8_t shapes[] = {TS_128X256B, TS_128X128B, TS_4X256B, TS_64X128B_02, TS_32X128B};
     int shape = index_of_modifier(o, "128x256b|128x128b|4x256b|64x128b|32x128b"),
-        spread = index_of_modifier(o, "warpx2::02_13|warpx2::01_23|warpx4"), packed = index_of_modifier(o, "b6x16_p32|b4x16_p64");
+        spread = index_of_modifier(o, "warpx2::02_13|warpx2::01_23|warpx4"), 
+             packed = index_of_modifier(o, "b6x16_p32|b4x16_p64");
     bool two = spread == 0 || spread == 1;
     if ((shape == 3) != two || (shape == 4) != (spread == 2) || has(o, "b8x16") != (packed >= 0)) {
-        sim_refuse_statement(lw, "Modifiers do not go together in instruction '%s'", lw->full);
+        sim_reject(lw, "Modifiers do not go together in instruction '%s'", lw->full);
         return;
     }
     t->shape = spread == 1 ? TS_64X128B_01 : shapes[shape];
@@ -347,17 +348,17 @@ static bool block_scale(sim_lower *lw, const words *o, sim_tcgen05 *t) {
     bool scaled = t->kind >= TK_MXF8F6F4, nv = t->kind == TK_MXF4NVF4;
     int vector = index_of_modifier(o, "scale_vec::1X|scale_vec::2X|scale_vec::4X|block16|block32");
     if (scaled != has(o, "block_scale") || (!scaled && vector >= 0)) {
-        sim_refuse_statement(lw,
-                  scaled ? "Modifier '.block_scale' required for instruction '%s'"
+        sim_reject(lw,
+                             scaled ? "Modifier '.block_scale' required for instruction '%s'"
                          : "Scale factors are not for this kind: instruction '%s'",
-                  lw->full);
+                             lw->full);
         return false;
     }
     if (!scaled) return true;
     uint32_t usual = t->kind == TK_MXF8F6F4 ? 1 : 2;
     t->vectors = (uint8_t)(vector == 0 ? 1 : vector == 1 ? 2 : vector == 2 || vector == 3 ? 4 : usual);
     if ((nv && vector < 0) || (t->vectors != usual && !(nv && t->vectors == 4))) {
-        sim_refuse_statement(lw, "Illegal or missing size of scale vectors for instruction '%s'", lw->full);
+        sim_reject(lw, "Illegal or missing size of scale vectors for instruction '%s'", lw->full);
         return false;
     }
     if (vector >= 0 && vector < 3)
@@ -382,7 +383,7 @@ static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t) {
     bool scaled = t->vectors;
     if ((t->ws && (scaled || t->group == 2 || of_a)) || (!t->ws && of_b)
         || (t->shifts && (!t->a_in_memory || fill || t->ws))) {
-        sim_refuse_statement(lw, "Modifiers do not go together in instruction '%s'", lw->full);
+        sim_reject(lw, "Modifiers do not go together in instruction '%s'", lw->full);
         return;
     }
     if (t->kind == TK_I8) gate(lw, lw->full, ON_100A | ON_110A, 86);
@@ -408,7 +409,7 @@ static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t) {
         good &= registers(lw, at++, t->mask_count, false, T_B32, &t->masks);
     }
     if (at >= s->operand_count) {
-        sim_refuse_statement(lw, "Arguments mismatch for instruction '%s'", lw->full);
+        sim_reject(lw, "Arguments mismatch for instruction '%s'", lw->full);
         return;
     }
     const sim_operand *enable = &s->operands[at];
@@ -426,12 +427,12 @@ static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t) {
         t->scale_d = (uint8_t)v;
         gate(lw, lw->full, ON_100A | ON_100F | ON_103A, 86);
         if (t->kind != TK_F16 && t->kind != TK_TF32) {
-            sim_refuse_statement(lw, "Instruction '%s': only kind::f16 and kind::tf32 scale D", lw->full);
+            sim_reject(lw, "Instruction '%s': only kind::f16 and kind::tf32 scale D", lw->full);
             return;
         }
     }
     if (at != s->operand_count) {
-        sim_refuse_statement(lw, "Arguments mismatch for instruction '%s'", lw->full);
+        sim_reject(lw, "Arguments mismatch for instruction '%s'", lw->full);
         return;
     }
     if (!good) return;
@@ -473,7 +474,7 @@ void sim_lower_tcgen05(sim_lower *lw, const sim_statement *s) {
     gate(lw, lw->full, form == TC_SHIFT ? ON_100A | ON_103A | ON_110A : ON_ALL, 86);
     t.group = (uint8_t)(index_of_modifier(&o, "cta_group::1|cta_group::2") + 1);
     if (t.group && lw->k->tensor_group && t.group != lw->k->tensor_group) {
-        sim_refuse_statement(
+        sim_reject(
             lw,
             "Instruction '%s': the kernel uses single CTA and CTA pair granularity, and that is not allowed",
             lw->full);

@@ -105,7 +105,7 @@ static bool read_words(sim_lower *lw, const sim_statement *s, uint64_t needed, u
     for (const char *p = s->words; p && *p == '.';) {
         size_t n = strcspn(++p, ".");
         if (!read_word(p, n, o)) {
-            sim_refuse_statement(lw, "Unknown modifier '.%.*s' in '%s'", (int)n, p, lw->full);
+            sim_reject(lw, "Unknown modifier '.%.*s' in '%s'", (int)n, p, lw->full);
             return false;
         }
         p += n;
@@ -113,11 +113,11 @@ static bool read_words(sim_lower *lw, const sim_statement *s, uint64_t needed, u
     for (int k = 0; k < N_COUNT; k++) {
         uint64_t bit = UINT64_C(1) << k;
         if ((needed & bit) && !(o->have & bit)) {
-            sim_refuse_statement(lw, "Modifier '.%s' required for instruction '%s'", word_names[k], lw->full);
+            sim_reject(lw, "Modifier '.%s' required for instruction '%s'", word_names[k], lw->full);
             return false;
         }
         if ((o->have & bit) && !((needed | allowed) & bit)) {
-            sim_refuse_statement(lw, "Illegal modifier '.%s' for instruction '%s'", word_names[k], lw->full);
+            sim_reject(lw, "Illegal modifier '.%s' for instruction '%s'", word_names[k], lw->full);
             return false;
         }
     }
@@ -128,10 +128,10 @@ static bool require_one(sim_lower *lw, const words *o, uint64_t group, const cha
 {
     uint64_t have = o->have & group;
     if (have && !(have & (have - 1))) return true;
-    sim_refuse_statement(lw,
-              have ? "Only one of the modifiers %s can be used in instruction '%s'"
+    sim_reject(lw,
+               have ? "Only one of the modifiers %s can be used in instruction '%s'"
                    : "One of the modifiers %s is required for instruction '%s'",
-              names, lw->full);
+               names, lw->full);
     return false;
 }
 
@@ -140,8 +140,8 @@ static void gate_family(sim_lower *lw, uint32_t version, uint32_t least, uint32_
 {
     const sim_module *m = lw->m;
     if (m->target < least || m->target > most || !m->target_suffix)
-        sim_refuse_statement(lw, "Feature '%s' requires .target sm_%ua%s", lw->full, least,
-                  most > least ? " or its family" : "");
+        sim_reject(lw, "Feature '%s' requires .target sm_%ua%s", lw->full, least,
+                   most > least ? " or its family" : "");
     sim_require_version(lw, lw->full, version, 0);
 }
 
@@ -167,8 +167,8 @@ static bool fragment(sim_lower *lw, uint32_t index, uint32_t count, uint8_t type
         return false;
     }
     if (o->count != count) {
-        sim_refuse_statement(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
-                  index, lw->full, o->count);
+        sim_reject(lw, "Vector of size %u is expected for argument %u of instruction '%s' (it has %u)", count,
+                   index, lw->full, o->count);
         return false;
     }
     f->type = type;
@@ -209,10 +209,10 @@ static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most,
         return false;
     }
     if (o->value < least || o->value > most) {
-        sim_refuse_statement(lw,
-                  "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
-                  "[%lld..%lld]",
-                  index, lw->full, (long long)o->value, (long long)least, (long long)most);
+        sim_reject(lw,
+                   "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
+                   "[%lld..%lld]",
+                   index, lw->full, (long long)o->value, (long long)least, (long long)most);
         return false;
     }
     *out = o->value;
@@ -242,7 +242,7 @@ static bool matrix_memory(sim_lower *lw, const sim_statement *s, bool load, sim_
                       && (type == E_B6X16 || type == E_B4X16))
             : o.m == 16 && o.n == 8 && !o.k && trans && o.type_count == 1 && type == E_B8;
     if (!good) {
-        sim_refuse_statement(lw, "Shape, types and .trans do not go together in instruction '%s'", lw->full);
+        sim_reject(lw, "Shape, types and .trans do not go together in instruction '%s'", lw->full);
         return false;
     }
     if (!small)
@@ -281,7 +281,7 @@ void sim_lower_movmatrix(sim_lower *lw, const sim_statement *s)
     sim_tensor t = { 0 };
     if (!read_words(lw, s, W_WARP | W(SHAPE) | W(TRANS), 0, &o) || !sim_operands_between(lw, 2, 2)) return;
     if (o.m != 8 || o.n != 8 || o.k || o.type_count != 1 || o.types[0] != E_B16) {
-        sim_refuse_statement(lw, "Shape and type of instruction '%s' have to be .m8n8 and .b16", lw->full);
+        sim_reject(lw, "Shape and type of instruction '%s' have to be .m8n8 and .b16", lw->full);
         return;
     }
     if (s->operands[1].kind == O_INT) {
@@ -416,7 +416,7 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
                                            : 0,
              vectors = name ? (uint32_t)(name[6] - '0') : 0;
     if (!name || (given ? given != vectors : row->kind == W(MXF4NVF4))) {
-        sim_refuse_statement(lw, "Scale type and vector of instruction '%s' do not go together", lw->full);
+        sim_reject(lw, "Scale type and vector of instruction '%s' do not go together", lw->full);
         return false;
     }
     t->scale_type = type;
@@ -433,8 +433,8 @@ static bool lower_scales(sim_lower *lw, const words *o, const mma_row *row, uint
             if (pair->items[e].kind == O_INT
                 && (pair->items[e].value < 0 || pair->items[e].value > most[e]
                     || (!e && vectors == 2 && pair->items[e].value & 1))) {
-                sim_refuse_statement(lw, "Argument %u of instruction '%s': value '%lld' out of range", at + n * 2 + 1,
-                          lw->full, (long long)pair->items[e].value);
+                sim_reject(lw, "Argument %u of instruction '%s': value '%lld' out of range", at + n * 2 + 1,
+                           lw->full, (long long)pair->items[e].value);
                 return false;
             }
         t->scale_byte[n] = sim_source_of(lw, &pair->items[0], at + n * 2 + 1, T_U16, 0);
@@ -454,23 +454,23 @@ static bool check_mma_words(sim_lower *lw, const words *o, const mma_row *row, b
     bool integer = a == E_S8 || a == E_U8 || a == E_S4 || a == E_U4, quads = row->m == 8 && a == E_F16,
          round = o->have & (W(RN) | W(RZ) | W(RM) | W(RP));
     if (o->layout_count != 2) {
-        sim_refuse_statement(lw, "Both layouts are required for instruction '%s'", lw->full);
+        sim_reject(lw, "Both layouts are required for instruction '%s'", lw->full);
         return false;
     }
     if (!quads && (o->layouts[0] || !o->layouts[1])) {
-        sim_refuse_statement(lw, "The layouts of instruction '%s' have to be .row.col", lw->full);
+        sim_reject(lw, "The layouts of instruction '%s' have to be .row.col", lw->full);
         return false;
     }
     if ((o->have & W(SATFINITE) && !integer) || (round && a != E_F64)
         || (o->have & (W(XOR) | W(AND) | W(POPC)) && a != E_B1)) {
-        sim_refuse_statement(lw, "Illegal modifier for instruction '%s' of these types", lw->full);
+        sim_reject(lw, "Illegal modifier for instruction '%s' of these types", lw->full);
         return false;
     }
     if (round && !require_one(lw, o, W(RN) | W(RZ) | W(RM) | W(RP), ".rn, .rz, .rm, .rp")) return false;
     if (a == E_B1) {
         if (!require_one(lw, o, W(XOR) | W(AND), ".xor, .and") || !(o->have & W(POPC))) {
             if (!(o->have & W(POPC)))
-                sim_refuse_statement(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
+                sim_reject(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
             return false;
         }
         if (o->have & W(AND)) sim_require_version(lw, lw->full, 71, 80);
@@ -479,17 +479,17 @@ static bool check_mma_words(sim_lower *lw, const words *o, const mma_row *row, b
         bool scaled = row->scales != NULL;
         if (scaled != !!(o->have & W(BLOCK_SCALE)) || o->type_count != (scaled ? 5 : 4)
             || (!scaled && o->have & (W(VEC_1X) | W(VEC_2X) | W(VEC_4X)))) {
-            sim_refuse_statement(lw, "Scaling and kind of instruction '%s' do not go together", lw->full);
+            sim_reject(lw, "Scaling and kind of instruction '%s' do not go together", lw->full);
             return false;
         }
         if (sparse && !(o->have & W(SP_ORDERED))) {
-            sim_refuse_statement(lw, "Modifier '.sp::ordered_metadata' required for instruction '%s'", lw->full);
+            sim_reject(lw, "Modifier '.sp::ordered_metadata' required for instruction '%s'", lw->full);
             return false;
         }
         gate_family(lw, row->version, 120, 121);
     } else {
         if (o->type_count != 4 || o->have & (W(BLOCK_SCALE) | W(VEC_1X) | W(VEC_2X) | W(VEC_4X))) {
-            sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
+            sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
             return false;
         }
         if (row->target == 120) gate_family(lw, row->version, 120, 121);
@@ -514,9 +514,9 @@ void sim_lower_mma(sim_lower *lw, const sim_statement *s)
                                 : find_row(dense_rows, sizeof dense_rows / sizeof *dense_rows, &o, &shape);
     if (!row) {
         if (shape)
-            sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
+            sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
         else
-            sim_refuse_statement(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o.m, o.n, o.k, lw->full);
+            sim_reject(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o.m, o.n, o.k, lw->full);
         return;
     }
     uint32_t count = 4 + (sparse ? 2 : 0) + (row->scales ? 4 : 0);
@@ -574,9 +574,9 @@ static const wmma_row *find_wmma(sim_lower *lw, const words *o, uint8_t type, bo
         if (is_in_list(result ? r->results : r->types, type)) return r;
     }
     if (shape)
-        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
     else
-        sim_refuse_statement(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o->m, o->n, o->k, lw->full);
+        sim_reject(lw, "Shape .m%un%uk%u is not one of instruction '%s'", o->m, o->n, o->k, lw->full);
     return NULL;
 }
 
@@ -586,11 +586,11 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
     uint64_t parts = W(A) | W(B) | W(C) | W(D), part = o->have & parts;
     if (!require_one(lw, o, parts, store ? ".d" : ".a, .b, .c")) return;
     if ((part == W(D)) != store) {
-        sim_refuse_statement(lw, "Illegal matrix for instruction '%s'", lw->full);
+        sim_reject(lw, "Illegal matrix for instruction '%s'", lw->full);
         return;
     }
     if (o->type_count != 1 || o->layout_count != 1) {
-        sim_refuse_statement(lw, "One type and one layout are required for instruction '%s'", lw->full);
+        sim_reject(lw, "One type and one layout are required for instruction '%s'", lw->full);
         return;
     }
     if (!sim_operands_between(lw, 2, 3)) return;
@@ -599,8 +599,8 @@ static void lower_wmma_memory(sim_lower *lw, const words *o, bool store)
     const wmma_row *r = find_wmma(lw, o, type, result);
     if (!r) return;
     if (sim_elements[type].bits < 8 && o->layouts[0] != (part == W(B))) {
-        sim_refuse_statement(lw, "Illegal layout for instruction '%s': .%s is required", lw->full,
-                  part == W(B) ? "col" : "row");
+        sim_reject(lw, "Illegal layout for instruction '%s': .%s is required", lw->full,
+                   part == W(B) ? "col" : "row");
         return;
     }
     sim_require_version(lw, lw->full, r->version, r->target);
@@ -630,7 +630,7 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
         o->type_count = 4;
     }
     if (o->type_count != 4 || o->layout_count != 2) {
-        sim_refuse_statement(lw, "Types or layouts are missing in instruction '%s'", lw->full);
+        sim_reject(lw, "Types or layouts are missing in instruction '%s'", lw->full);
         return;
     }
     const wmma_row *r = find_wmma(lw, o, o->types[1], false);
@@ -641,11 +641,11 @@ static void lower_wmma_mma(sim_lower *lw, words *o)
         || (bits && (o->layouts[0] || !o->layouts[1])) || (round && a != E_F64)
         || (o->have & (W(XOR) | W(AND) | W(POPC)) && a != E_B1)
         || (o->have & W(SATFINITE) && !is_in_list(BYTES " " NIBBLES, a))) {
-        sim_refuse_statement(lw, "Modifiers and types do not go together in instruction '%s'", lw->full);
+        sim_reject(lw, "Modifiers and types do not go together in instruction '%s'", lw->full);
         return;
     }
     if (a == E_B1 && (!(o->have & W(POPC)) || !require_one(lw, o, W(XOR) | W(AND), ".xor, .and"))) {
-        if (!(o->have & W(POPC))) sim_refuse_statement(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
+        if (!(o->have & W(POPC))) sim_reject(lw, "Modifier '.popc' required for instruction '%s'", lw->full);
         return;
     }
     if (!sim_operands_between(lw, 4, 4)) return;
@@ -678,7 +678,7 @@ void sim_lower_wmma(sim_lower *lw, const sim_statement *s)
     uint64_t memory = W(A) | W(B) | W(C) | W(D) | W(GLOBAL) | W(SHARED) | W(SHARED_CTA),
              product = W(SATFINITE) | W(XOR) | W(AND) | W(POPC) | W(RN) | W(RZ) | W(RM) | W(RP);
     if (o.have & (o.have & W(MMA) ? memory : product)) {
-        sim_refuse_statement(lw, "Illegal modifier for instruction '%s'", lw->full);
+        sim_reject(lw, "Illegal modifier for instruction '%s'", lw->full);
         return;
     }
     sim_require_version(lw, lw->full, 63, 0);                   /* because W_WARP requires .aligned */
@@ -707,7 +707,7 @@ static bool wgmma_order(sim_lower *lw, const words *o)
     sim_tensor t = { 0 };
     int64_t pending = 0;
     if (o->type_count || o->layout_count || (o->have & ~(W_WARP | which))) {
-        sim_refuse_statement(lw, "Illegal modifier for instruction '%s'", lw->full);
+        sim_reject(lw, "Illegal modifier for instruction '%s'", lw->full);
         return false;
     }
     uint32_t count = which == W(WAIT) ? 1 : 0;
@@ -732,13 +732,13 @@ static const wgmma_row *find_wgmma(sim_lower *lw, const words *o, bool sparse)
             && is_in_list(wgmma_rows[k].results, o->types[0]))
             row = &wgmma_rows[k];
     if (!row || (sparse && o->types[1] == E_B1)) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return NULL;
     }
     uint32_t k = 256u / sim_elements[o->types[1]].bits * (sparse ? 2 : 1);
     bool steps = !row->bytes || o->n == 8 || o->n == 24 || o->n % 16 == 0;
     if (o->m != 64 || !o->n || o->n > 256 || o->n % 8 || !steps || o->k != k) {
-        sim_refuse_statement(lw, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", o->m, o->n, o->k, lw->full);
+        sim_reject(lw, "Illegal matrix shape '.m%un%uk%u' for instruction '%s'", o->m, o->n, o->k, lw->full);
         return NULL;
     }
     return row;
@@ -754,7 +754,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     if (o->layout_count
         || (bits ? (o->have & (W(AND) | W(POPC))) != (W(AND) | W(POPC)) : o->have & (W(AND) | W(POPC)))
         || (o->have & W(SATFINITE) && (row->scales || bits))) {
-        sim_refuse_statement(lw, "Illegal modifiers for instruction '%s'", lw->full);
+        sim_reject(lw, "Illegal modifiers for instruction '%s'", lw->full);
         return;
     }
     if (sparse) sim_require_version(lw, lw->full, 82, 90);
@@ -780,7 +780,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
     t.scale_d = sim_source_pred(lw, at++);
     for (uint32_t n = 0; n < 2 && row->scales; n++, at++) {
         if (s->operands[at].kind != O_INT || (s->operands[at].value != 1 && s->operands[at].value != -1)) {
-            sim_refuse_statement(lw, "Argument %u of instruction '%s': expected to be -1 or 1", at, lw->full);
+            sim_reject(lw, "Argument %u of instruction '%s': expected to be -1 or 1", at, lw->full);
             return;
         }
         *(n ? &t.b_negative : &t.a_negative) = s->operands[at].value < 0;
@@ -809,8 +809,8 @@ void sim_lower_wgmma(sim_lower *lw, const sim_statement *s)
         || !require_one(lw, &o, all, ".fence, .commit_group, .wait_group, .mma_async"))
         return;
     if (lw->m->target != 90 || lw->m->target_suffix != 'a') {
-        sim_refuse_statement(lw, "Instruction '%s' not supported on .target 'sm_%u%.1s': it requires sm_90a", lw->full,
-                  lw->m->target, lw->m->target_suffix ? &lw->m->target_suffix : "");
+        sim_reject(lw, "Instruction '%s' not supported on .target 'sm_%u%.1s': it requires sm_90a", lw->full,
+                   lw->m->target, lw->m->target_suffix ? &lw->m->target_suffix : "");
         return;
     }
     if (o.have & W(ASYNC))

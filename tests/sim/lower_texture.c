@@ -31,12 +31,12 @@ static const char *const geometries[] = {"1d", "2d", "3d", "a1d", "a2d", "cube",
 
 static int geometry(words *p, uint32_t allowed) {
     if (word_is(p, "2dms") || word_is(p, "a2dms")) {
-        sim_refuse_statement(p->lw, "Multi-sample textures ('%s') are not implemented by this CPU driver", p->lw->full);
+        sim_reject(p->lw, "Multi-sample textures ('%s') are not implemented by this CPU driver", p->lw->full);
         return -1;
     }
     int g = one_of(p, geometries, GEO_COUNT);
     if (g < 0 || !(allowed >> g & 1)) {
-        sim_refuse_statement(p->lw, "Geometry missing or illegal in instruction '%s'", p->lw->full);
+        sim_reject(p->lw, "Geometry missing or illegal in instruction '%s'", p->lw->full);
         return -1;
     }
     return g;
@@ -57,8 +57,8 @@ static bool check_all_used(const words *p) {
     uint32_t bit = 1;
     for (const char *w = p->text; *w == '.'; w += 1 + strcspn(w + 1, "."), bit <<= 1) {
         if (p->used & bit) continue;
-        sim_refuse_statement(p->lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)strcspn(w + 1, "."), w + 1,
-                  p->lw->full);
+        sim_reject(p->lw, "Illegal modifier '.%.*s' for instruction '%s'", (int)strcspn(w + 1, "."), w + 1,
+                   p->lw->full);
         return false;
     }
     return true;
@@ -79,7 +79,7 @@ static bool object_operand(sim_lower *lw, uint32_t index, uint32_t list, const s
     }
     const sim_operand *base = &o->items[0];
     if (base->kind != O_REG) {
-        sim_refuse_statement(
+        sim_reject(
             lw,
             "Argument %u of instruction '%s': textures and surfaces by name are not implemented by this CPU "
             "driver, only by 64-bit objects in registers",
@@ -96,8 +96,8 @@ static bool elements(sim_lower *lw, uint32_t index, const sim_operand *o, uint32
                      uint32_t entry, const sim_type *types, int flags) {
     uint32_t count = o->kind == O_VECTOR ? o->count : 1;
     if (count < needed || count > 4 || count == 3) {
-        sim_refuse_statement(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)",
-                  index, lw->full, count, needed == 3 ? 4 : needed);
+        sim_reject(lw, "Argument %u of instruction '%s': Argument vector size mismatch (%u, expected %u)",
+                   index, lw->full, count, needed == 3 ? 4 : needed);
         return false;
     }
     for (uint32_t k = 0; k < count; k++) {
@@ -120,8 +120,8 @@ static bool results(sim_lower *lw, const sim_operand *o, uint32_t count, sim_typ
                     int flags) {
     uint32_t n = o->kind == O_VECTOR ? o->count : 1;
     if (n != count || (count > 1 && o->kind != O_VECTOR)) {
-        sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
-                  count);
+        sim_reject(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
+                   count);
         return false;
     }
     for (uint32_t k = 0; k < count; k++) {
@@ -148,8 +148,8 @@ static bool offset_and_depth(sim_lower *lw, const sim_statement *s, uint32_t ind
     if (o && (o->kind == O_VECTOR || scalar_offset)) {
         sim_require_version(lw, "texture offset", 43, 20);
         if (!axes[g]) {
-            sim_refuse_statement(lw, "Offsets are not allowed for geometry .%s in instruction '%s'", geometries[g],
-                      lw->full);
+            sim_reject(lw, "Offsets are not allowed for geometry .%s in instruction '%s'", geometries[g],
+                       lw->full);
             return false;
         }
         if (!elements(lw, index, o, axes[g], list, T_OFFSET, whole, 0)) return false;
@@ -157,11 +157,11 @@ static bool offset_and_depth(sim_lower *lw, const sim_statement *s, uint32_t ind
         index++;
     }
     if (index == s->operand_count) return true;
-    sim_refuse_statement(lw,
-              "Depth comparison ('%s' with operand %u) is not implemented by this CPU driver: the comparison "
-              "function is "
-              "documented nowhere",
-              lw->full, index);
+    sim_reject(lw,
+               "Depth comparison ('%s' with operand %u) is not implemented by this CPU driver: the comparison "
+               "function is "
+               "documented nowhere",
+               lw->full, index);
     return false;
 }
 
@@ -186,7 +186,7 @@ void sim_lower_tex(sim_lower *lw, const sim_statement *s) {
     int channel = gather ? one_of(&p, channels, 4) : 0, g;
     if (mode == TEX_BASE) (void)word_is(&p, "base");
     if (channel < 0) {
-        sim_refuse_statement(lw, "Component .r, .g, .b or .a required for instruction '%s'", lw->full);
+        sim_reject(lw, "Component .r, .g, .b or .a required for instruction '%s'", lw->full);
         return;
     }
     g = geometry(&p, gather ? 1u << GEO_2D | 1u << GEO_A2D | 1u << GEO_CUBE | 1u << GEO_ACUBE
@@ -198,14 +198,14 @@ void sim_lower_tex(sim_lower *lw, const sim_statement *s) {
     bool half = !gather && (d == T_F16 || d == T_F16X2);
     if (!(is_type_of(d, T_U32, T_S32, T_F32) || half) || count != (d == T_F16X2 ? 2u : 4u)
         || !(is_float || (c == T_S32 && !cube && !gather && mode != TEX_GRAD))) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
     if (!check_all_used(&p)) return;
     if (half) sim_require_version(lw, ".f16 texture results", 42, 53);
     if (gather && g != GEO_2D) sim_require_version(lw, "tld4 of layers and cubes", 43, 20);
     if (mode == TEX_GRAD && cube) {
-        sim_refuse_statement(lw, "'%s' (gradients of cube maps) is not implemented by this CPU driver", lw->full);
+        sim_reject(lw, "'%s' (gradients of cube maps) is not implemented by this CPU driver", lw->full);
         return;
     }
     const uint32_t least = mode == TEX_LEVEL ? 3 : mode == TEX_GRAD ? 4 : 2;
@@ -251,11 +251,11 @@ void sim_lower_texture_query(sim_lower *lw, const sim_statement *s) {
     int q = one_of(&p, names, Q_COUNT);
     bool of_surfaces = q <= Q_ORDER || q == Q_ARRAY_SIZE || q == Q_LAYOUT, of_levels = q <= Q_DEPTH;
     if (q < 0 || (surface && !of_surfaces) || (level && !of_levels)) {
-        sim_refuse_statement(lw, "Unknown query in instruction '%s'", lw->full);
+        sim_reject(lw, "Unknown query in instruction '%s'", lw->full);
         return;
     }
     if (!word_is(&p, "b32")) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
     if (!check_all_used(&p)) return;
@@ -275,8 +275,8 @@ static int clamp_word(words *p) {
     static const char *const names[] = {"trap", "clamp", "zero"};
     int k = one_of(p, names, 3);
     if (k < 0)
-        sim_refuse_statement(p->lw, "One of the modifiers '.trap', '.clamp', '.zero' is required for instruction '%s'",
-                  p->lw->full);
+        sim_reject(p->lw, "One of the modifiers '.trap', '.clamp', '.zero' is required for instruction '%s'",
+                   p->lw->full);
     return k;
 }
 
@@ -286,7 +286,7 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
     words p = {s->words, lw, 0};
     bool store = s->form->sub, formatted = store && word_is(&p, "p");
     if (!formatted && !word_is(&p, "b")) {
-        sim_refuse_statement(lw, "Modifier '.b'%s required for instruction '%s'", store ? " or '.p'" : "", lw->full);
+        sim_reject(lw, "Modifier '.b'%s required for instruction '%s'", store ? " or '.p'" : "", lw->full);
         return;
     }
     int g = geometry(&p, (1u << GEO_CUBE) - 1);
@@ -296,7 +296,7 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
     sim_type t = type_word(&p);
     bool known = t == T_B32 || (!formatted && (t == T_B8 || t == T_B16 || t == T_B64));
     if (!known || count * sim_types[t].bytes > 16) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
     int bounds = clamp_word(&p);
@@ -310,8 +310,8 @@ void sim_lower_surface(sim_lower *lw, const sim_statement *s) {
         const sim_type types[4] = {t, t, t, t};
         uint32_t n = v->kind == O_VECTOR ? v->count : 1;
         if (n != count) {
-            sim_refuse_statement(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
-                      count);
+            sim_reject(lw, "Argument vector size mismatch for instruction '%s' (%u, expected %u)", lw->full, n,
+                       count);
             return;
         }
         if (!elements(lw, 1, v, count, list, T_VALUES, types, WIDER_OK)) return;
@@ -332,11 +332,11 @@ void sim_lower_sured(sim_lower *lw, const sim_statement *s) {
     words p = {s->words, lw, 0};
     bool formatted = word_is(&p, "p");
     if (!formatted && !word_is(&p, "b")) {
-        sim_refuse_statement(lw, "Modifier '.b' or '.p' required for instruction '%s'", lw->full);
+        sim_reject(lw, "Modifier '.b' or '.p' required for instruction '%s'", lw->full);
         return;
     }
     int op = one_of(&p, ops, 5), g = op < 0 ? -1 : geometry(&p, (1u << GEO_A1D) - 1);
-    if (op < 0) sim_refuse_statement(lw, "Operation missing in instruction '%s'", lw->full);
+    if (op < 0) sim_reject(lw, "Operation missing in instruction '%s'", lw->full);
     if (g < 0) return;
     sim_type t = type_word(&p);
     bool order = op == 1 || op == 2, bits = op > 2, wide = t == T_U64 || t == T_S64 || t == T_B64;
@@ -345,14 +345,14 @@ void sim_lower_sured(sim_lower *lw, const sim_statement *s) {
                  : order   ? is_type_of(t, T_U32, T_S32, T_U64) || t == T_S64
                            : is_type_of(t, T_U32, T_S32, T_U64);
     if (!known) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for '%s'", lw->full);
+        sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
         return;
     }
     if (wide && order) sim_require_version(lw, "64-bit min and max of surfaces", 81, 50);
     int bounds = clamp_word(&p);
     if (bounds < 0 || !check_all_used(&p) || !sim_operands_between(lw, 2, 2)) return;
     if (formatted && wide) {
-        sim_refuse_statement(lw, "'%s' is not implemented by this CPU driver: no surface format has 64 bits", lw->full);
+        sim_reject(lw, "'%s' is not implemented by this CPU driver: no surface format has 64 bits", lw->full);
         return;
     }
     uint32_t list = begin_list(lw);

@@ -383,16 +383,16 @@ void sim_mbarrier_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     if (w->fault) return;
     SIM_EACH_LANE(l, m) {
         if (done >> l & 1)
-            w->tried[l] = NULL;
-        else if (w->tried[l] != i) {
-            polls |= w->tried[l] != NULL;
-            w->tried[l] = i;
+            w->last_try_wait[l] = NULL;
+        else if (w->last_try_wait[l] != i) {
+            polls |= w->last_try_wait[l] != NULL;
+            w->last_try_wait[l] = i;
             first |= 1u << l;
         }
     }
     if (polls) poll(w->block->cluster);
-    w->gone = w->force ? 0 : m & ~done & ~first;
-    sim_pred_write(w, i->d, done, m & ~w->gone);
+    w->waiting_lanes = w->force ? 0 : m & ~done & ~first;
+    sim_pred_write(w, i->d, done, m & ~w->waiting_lanes);
 }
 
 /* The thread's cp.async copies arrive now, and make an arrival at the barrier: with .noinc (i->op) one of the

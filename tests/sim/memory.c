@@ -150,7 +150,7 @@ static void check_bulk_copies(sim_warp *w, const sim_ins *i, uint32_t m, const u
     }
     bool near = sim_copy_overlaps(w->block->cluster, r->host + (low - r->base), high - low + bytes);
     SIM_EACH_LANE(l, m) {
-        if (near) sim_copy_touch(w, i, l, r->host + (at[l] - r->base), bytes, write);
+        if (near) sim_copies_check_access(w, i, l, r->host + (at[l] - r->base), bytes, write);
         if (write && r->space == SP_SHARED) sim_proxy_write(w, i, l, b, at[l] - r->base, bytes);
     }
 }
@@ -177,7 +177,7 @@ static void in_cluster(sim_warp *w, const sim_ins *i, uint32_t m, uint64_t *at, 
             group |= 1u << l;
         }
         if (SIM_UNLIKELY(b->watched)) check_bulk_copies(w, i, group, at, &r, b, bytes);
-        sim_cluster_reached(w, i, first, b);
+        sim_cluster_record_access(w, i, first, b);
         act(w, i, group, at, &r);
         m &= ~group;
     }
@@ -189,7 +189,7 @@ static void store(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at,
 
 /* Records the access for order.c. A strong access counts as an atomic: it is meant to meet those of others. */
 static void record_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, uint32_t m, const uint64_t *at,
-                       uint32_t bytes, action act)
+                         uint32_t bytes, action act)
 {
     bool strong = (act == load || act == store) && i->x & X_VOLATILE;
     sim_access access = strong ? SIM_UPDATE : act == load || act == copy_in ? SIM_READ
@@ -389,7 +389,7 @@ static uint32_t strength(const sim_ins *i)
 
 /* Whether an asynchronous copy in flight covers the bytes; if so, that is reported. */
 static bool report_pending_async(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const region *r,
-                       uint32_t bytes, bool write)
+                                 uint32_t bytes, bool write)
 {
     return r->space == SP_SHARED && r->host == w->block->shared && sim_async_pending(w->block)
            && sim_async_touch(w, i, m, at, bytes, write);
@@ -402,7 +402,7 @@ static void strong_after(sim_warp *w, const sim_ins *i, uint32_t m, const uint64
 
 /* While a launch is suspected of spinning for ever: keeps the old bytes for compare(). */
 static bool hold_old_bytes(const sim_warp *w, const region *r, uint32_t m, const uint64_t *at, uint32_t bytes,
-                 uint8_t held[SIM_LANES][32])
+                           uint8_t held[SIM_LANES][32])
 {
     if (!sim_suspect(w->launch)) return false;
     SIM_EACH_LANE(l, m) memcpy(held[l], r->host + (at[l] - r->base), bytes);
@@ -473,7 +473,7 @@ static void load(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, 
     if (i->space != SP_CONST) count_request(w, at, m, bytes, r->space, false, shape);
     bool early = report_pending_async(w, i, m, at, r, bytes, false);
     if (r->owner && SIM_UNLIKELY(r->owner->mbarrier_count)) sim_mbarrier_read(w, i, m, at, r->owner, bytes);
-    if (SIM_UNLIKELY(i->x & X_NC) && w->kernel->bulk_stores) sim_sent_read(w, i, m, at, r->host, r->base, bytes);
+    if (SIM_UNLIKELY(i->x & X_NC) && w->kernel->bulk_stores) sim_check_stale_load(w, i, m, at, r->host, r->base, bytes);
     bool fine = true;
     if (r->shadow && sim_option.uninitialised && !early) {
         if (shape == 1) fine = shadow_full(r->shadow, at[0] - r->base, (uint64_t)bytes * SIM_LANES);
@@ -753,7 +753,7 @@ static void atomic(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at
         }
         mark_written(r, at[l] - r->base, bytes);
     }
-    if (changes) c->deeds++; else c->polls++;
+    if (changes) c->effective_atomics++; else c->polls++;
     if (SIM_UNLIKELY(suspect)) compare(w, r, m, at, bytes, held);
     strong_after(w, i, m, at, r);
 }
@@ -892,7 +892,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         && !sim_shadow_all(r.shadow, address - r.base, bytes))
         uninitialised(w, i, 1u << lane, at, &r, bytes);
     if (SIM_UNLIKELY(b->watched)) {
-        sim_copy_touch(w, i, lane, r.host + (address - r.base), bytes, access != SIM_READ);
+        sim_copies_check_access(w, i, lane, r.host + (address - r.base), bytes, access != SIM_READ);
         if (access != SIM_READ && r.space == SP_SHARED)
             sim_proxy_write(w, i, lane, b, address - r.base, bytes);
     }

@@ -17,8 +17,8 @@ static void gate_family(sim_lower *lw, const char *what, uint32_t version, const
     snprintf(name, sizeof name, " %u%c ", lw->m->target, lw->m->target_suffix ? lw->m->target_suffix : ' ');
     sim_require_version(lw, what, version, 0);
     if (strstr(list, name)) return;
-    sim_refuse_statement(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, lw->m->target,
-              &lw->m->target_suffix);
+    sim_reject(lw, "Feature '%s' not supported on .target 'sm_%u%.1s'", what, lw->m->target,
+               &lw->m->target_suffix);
 }
 
 static const char narrow_targets[] = " 100a 100f 103a 103f 110a 110f 120a 120f 121a 121f ";
@@ -134,8 +134,8 @@ static bool allow_modifiers(sim_lower *lw, const sim_statement *s, const uint16_
         bool good = !has(s, id);
         for (size_t k = 0; k < count; k++) good |= allowed[k] == id;
         if (good) continue;
-        sim_refuse_statement(lw, "%s modifier '.%s' for instruction 'cvt' of these types",
-                  id >= M_rn && id <= M_rpi ? "Illegal rounding" : "Illegal", sim_mod_name(id));
+        sim_reject(lw, "%s modifier '.%s' for instruction 'cvt' of these types",
+                   id >= M_rn && id <= M_rpi ? "Illegal rounding" : "Illegal", sim_mod_name(id));
         return false;
     }
     return true;
@@ -154,21 +154,21 @@ static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_
     } else if (d == T_UE8M0X2) {
         if (!allow_modifiers(lw, s, exponent, 3)) return false;
         if (has(s, M_rz) == has(s, M_rp)) {
-            sim_refuse_statement(lw, "Rounding modifier required for instruction 'cvt'");
+            sim_reject(lw, "Rounding modifier required for instruction 'cvt'");
             return false;
         }
     } else if (!(rs ? allow_modifiers(lw, s, stochastically, 3) : allow_modifiers(lw, s, nearest, 3)))
         return false;
     if (!rs && d != T_UE8M0X2 && !has(s, M_rn)) {
-        sim_refuse_statement(lw, "Rounding modifier required for instruction 'cvt'");
+        sim_reject(lw, "Rounding modifier required for instruction 'cvt'");
         return false;
     }
     if (finite && !has(s, M_satfinite)) {
-        sim_refuse_statement(lw, "Modifier '.satfinite' required for instruction 'cvt'");
+        sim_reject(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         return false;
     }
     if (count == 4 && !rs) {
-        sim_refuse_statement(lw, "Modifier '.rs' required for instruction 'cvt'");
+        sim_reject(lw, "Modifier '.rs' required for instruction 'cvt'");
         return false;
     }
     if (rs)
@@ -194,7 +194,7 @@ bool sim_lower_narrow_cvt(sim_lower *lw, const sim_statement *s)
                  : from_two       ? d == T_F16X2
                                   : (d == T_F16X2 || d == T_BF16X2) && a == T_F32;
     if (!legal || (rs && (to_two || from_two))) {
-        sim_refuse_statement(lw, "Unexpected instruction types specified for 'cvt'");
+        sim_reject(lw, "Unexpected instruction types specified for 'cvt'");
         return true;
     }
     uint32_t count = to_four ? 4 : 2, sources = from_two || a == T_BF16X2 || to_four ? 1 : 2,
@@ -314,8 +314,8 @@ void sim_lower_pmevent(sim_lower *lw, const sim_statement *s)
     if (!sim_operands_between(lw, 1, 1)) return;
     const sim_operand *o = &s->operands[0];
     if (o->kind != O_INT || o->value < 0 || o->value > s->form->imm) {
-        sim_refuse_statement(lw, "Argument 0 of instruction 'pmevent': expected to be in range [0..%d]",
-                  (int)s->form->imm);
+        sim_reject(lw, "Argument 0 of instruction 'pmevent': expected to be in range [0..%d]",
+                   (int)s->form->imm);
         return;
     }
     sim_emit(lw, sim_nop, F_PLAIN);

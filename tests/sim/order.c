@@ -20,7 +20,7 @@ typedef struct use {
 } use;
 typedef struct sim_uses {
     uint32_t count, capacity, told;
-    uint64_t cleared, last[4];         /* cleared: sim_cleared of `told`; last: the pair reported last */
+    uint64_t cleared, last[4];         /* cleared: sim_times_cleared of `told`; last: the pair reported last */
     use list[];
 } sim_uses;
 enum { MOST_USES = 256, MOST_TOLD = 4 };
@@ -163,7 +163,7 @@ static bool conflict(sim_access a, sim_access b)
 static void order(const sim_work *w, sim_allocation *a, use now)
 {
     if (a->uses) forget(a->uses, w);
-    if (a->uses && a->uses->cleared != sim_cleared) { a->uses->cleared = sim_cleared; a->uses->told = 0; }
+    if (a->uses && a->uses->cleared != sim_times_cleared) { a->uses->cleared = sim_times_cleared; a->uses->told = 0; }
     for (uint32_t k = 0; a->uses && k < a->uses->count && a->uses->told < MOST_TOLD; k++) {
         const use *before = &a->uses->list[k];
         if (before->id == now.id || !conflict((sim_access)before->access, (sim_access)now.access)) continue;
@@ -243,7 +243,7 @@ void sim_touch(sim_warp *w, const sim_ins *i, sim_allocation *a, const uint64_t 
                uint32_t bytes, sim_access access)
 {
     touch *e = touch_of(w->worker->touches, a);
-    if (w->launch->flight) sim_grid_touch(w, i, m, at, bytes, access);
+    if (w->launch->in_flight) sim_grid_touch(w, i, m, at, bytes, access);
     if (!e) return;
     uint64_t lo = e->lo[access], hi = e->hi[access], *map = e->map[access];
     if (!map && !(map = e->map[access] = calloc(MAP_WORDS, sizeof *map))) return;

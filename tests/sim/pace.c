@@ -29,9 +29,9 @@ static uint64_t own_time(const sim_worker *w)
 
 void sim_pace_begin(sim_worker *w, sim_launch *l)
 {
-    w->vain = 0;
+    w->poll_turns = 0;
     w->slept_ns = 0;
-    w->unwatched = 0;
+    w->work_since_check = 0;
     w->watched_from = own_time(w);
     atomic_store(&l->late[w->index], 0);
 }
@@ -39,7 +39,7 @@ void sim_pace_begin(sim_worker *w, sim_launch *l)
 void sim_pace_end(sim_worker *w, sim_launch *l)
 {
     atomic_store(&l->late[w->index], SIM_GONE);
-    if (w->index == 0 && l->told_ns) fputc('\n', stderr);
+    if (w->index == 0 && l->progress_ns) fputc('\n', stderr);
 }
 
 /* Worker 0 prints once a second how far the launch is: after two seconds and on a terminal, or, with
@@ -52,8 +52,8 @@ void sim_pace_progress(sim_worker *w, sim_launch *l)
     uint64_t now = sim_now_ns(), second = 1000000000;
     if (!l->begun_ns) l->begun_ns = now;
     if (!always && now - l->begun_ns < LONG_LAUNCH_S * second) return;
-    if (l->told_ns && now - l->told_ns < second) return;
-    l->told_ns = now;
+    if (l->progress_ns && now - l->progress_ns < second) return;
+    l->progress_ns = now;
     uint64_t next = atomic_load(&l->next_block) * l->cluster_size;
     fprintf(stderr, "\r%s: %llu of %llu blocks begun, %llu s", l->kernel->function->name,
             (unsigned long long)(next < l->block_count ? next : l->block_count),
@@ -72,8 +72,8 @@ bool sim_pace_is_over_limit(sim_worker *w, sim_launch *l)
 void sim_pace_yield(sim_worker *w, const sim_launch *l)
 {
     if (l->workers == 1) return;                              /* there is nobody to wait for */
-    if (++w->vain <= VAIN_YIELDS) { sched_yield(); return; }
-    struct timespec nap = { 0, w->vain <= VAIN_NAPS ? NAP_NS : LONG_NAP_NS };
+    if (++w->poll_turns <= VAIN_YIELDS) { sched_yield(); return; }
+    struct timespec nap = { 0, w->poll_turns <= VAIN_NAPS ? NAP_NS : LONG_NAP_NS };
     nanosleep(&nap, NULL);
     w->slept_ns += (uint64_t)nap.tv_nsec;
 }

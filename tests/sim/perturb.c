@@ -66,7 +66,8 @@ static double error_bound(int function, int format, double a, double b, double v
     if (format == T_F16) return function == P_TANH ? 0x1.02p-11 : size * 0x1.12p-10; /* 2^-10.987, 2^-9.9 */
     if (format == T_BF16) return size * (function == P_TANH ? 0x1p-8 : 0x1p-7);
     switch (function) {
-    case P_EX2: return 2 * ulp_of(next_towards_zero((float)v)); /* v is rounded: it may be the power of two above the result */
+    case P_EX2: /* v is rounded: it may be the power of two above the result */
+        return 2 * ulp_of(next_towards_zero((float)v));
     case P_FULL: return 2 * ulp_of((float)v);
     case P_DIV: return fabs(b) >= 0x1p-126 && fabs(b) <= 0x1p126 ? 2 * ulp_of((float)v) : 0;
     case P_RCP: return ulp_of((float)v);

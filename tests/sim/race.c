@@ -141,7 +141,7 @@ static void restore_page(const page *p)
 static bool can_be_undone(const sim_launch *l)
 {
     const sim_kernel *k = l->kernel;
-    if (k->lasting || l->profile) return false;
+    if (k->cannot_undo || l->profile) return false;
     for (uint32_t n = 0; n < k->code_count; n++) {
         sim_handler fn = k->code[n].fn;
         if (fn == sim_bulk || fn == sim_bulk_tensor || fn == sim_store_async || fn == sim_tensormap_replace)
@@ -150,7 +150,7 @@ static bool can_be_undone(const sim_launch *l)
     return true;
 }
 
-void sim_ask_again(const sim_launch *l)
+void sim_request_rerun(const sim_launch *l)
 {
     int none = 0;
     sim_launch *running = (sim_launch *)(uintptr_t)l;
@@ -269,7 +269,7 @@ static bool order_for_report(const sim_conflict *x, const sim_site **head, const
 {
     sim_finding_place here = sim_pair_place(&x->a, &x->b), there = sim_pair_place(&x->b, &x->a);
     uint32_t a = x->a.ins->line, b = x->b.ins->line;
-    bool swap = b > a || (b == a && sim_place_before(&there, &here));
+    bool swap = b > a || (b == a && sim_place_precedes(&there, &here));
     *head = swap ? &x->b : &x->a;
     *other = swap ? &x->a : &x->b;
     return swap;
@@ -288,7 +288,7 @@ static bool was_reported(const sim_launch *l, const sim_conflict *x)
     sim_finding_place place = sim_pair_place(head, other);
     uint32_t a = head->ins->line, b = other->ins->line, k = (a * 31 + b) & 15;
     if (told[k].launch == l->launch_serial && told[k].workers == l->workers && told[k].a == a
-        && told[k].b == b && !sim_place_before(&place, &told[k].place))
+        && told[k].b == b && !sim_place_precedes(&place, &told[k].place))
         return true;
     told[k].launch = l->launch_serial;
     told[k].workers = l->workers;
@@ -312,7 +312,7 @@ static void describe_place(const sim_launch *l, const sim_conflict *x, char *out
     else snprintf(out, cap, "shared memory%s", peer);
 }
 
-void sim_race_tell(const sim_launch *l, const sim_conflict *x)
+void sim_race_report(const sim_launch *l, const sim_conflict *x)
 {
     const sim_site *head, *other;
     bool swap = order_for_report(x, &head, &other);
@@ -344,9 +344,9 @@ static void report_conflict(access *c, page *p, uint32_t lane, uint32_t entry, u
                        .address = c->base + (k << p->shift) };
     if (x.address < c->at[lane]) x.address = c->at[lane];     /* the first byte that both access */
     x.place = sim_guess_place(c->space == SP_SHARED ? c->owner : NULL, x.address);
-    if (may_be_guess(c->ins, c->flags, r->flags)) { sim_guess_keep(&x, &x.a, &x.b); return; }
-    if (!(entry & FIRM) && may_be_guess(r->ins, r->flags, c->flags)) { sim_guess_keep(&x, &x.b, &x.a); return; }
-    if (!was_reported(c->w->launch, &x)) sim_race_tell(c->w->launch, &x);
+    if (may_be_guess(c->ins, c->flags, r->flags)) { sim_guess_store(&x, &x.a, &x.b); return; }
+    if (!(entry & FIRM) && may_be_guess(r->ins, r->flags, c->flags)) { sim_guess_store(&x, &x.b, &x.a); return; }
+    if (!was_reported(c->w->launch, &x)) sim_race_report(c->w->launch, &x);
 }
 
 /* The bytes that the lane stores, if they are known. */

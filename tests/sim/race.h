@@ -167,7 +167,7 @@ void sim_pass_barriers(sim_warp *w, const sim_ins *i, uint32_t lanes);
 void sim_barrier_complete(struct sim_block *b, uint32_t id);
 void sim_where_text(const struct sim_block *b, char *out, size_t cap);
 void sim_spin_watch(sim_launch *l);
-bool sim_spins(struct sim_block *b);
+bool sim_check_endless_spin(struct sim_block *b);
 static inline bool sim_suspect(const sim_launch *l)
 { return SIM_UNLIKELY(atomic_load_explicit(&l->suspect, memory_order_relaxed)); }
 static inline void sim_changed(sim_launch *l) { if (sim_suspect(l)) atomic_fetch_add(&l->changes, 1); }
@@ -180,12 +180,12 @@ typedef struct sim_finding_place {
     uint32_t thread, other_thread;
 } sim_finding_place;
 sim_finding_place sim_pair_place(const sim_site *at, const sim_site *other);
-bool sim_place_before(const sim_finding_place *a, const sim_finding_place *b);
+bool sim_place_precedes(const sim_finding_place *a, const sim_finding_place *b);
 void sim_report_pair(const sim_launch *l, const char *kind, const sim_site *at, const sim_site *other,
                      const char *detail);
 void sim_report_withdraw(uint64_t launch);
 void sim_report_settle(uint64_t launch);
-void sim_ask_again(const sim_launch *l);        /* race.c */
+void sim_request_rerun(const sim_launch *l);    /* race.c */
 void sim_site_text(const sim_launch *l, const sim_site *s, char *out, size_t cap);
 
 /* Two accesses that race, for the finding's text. */
@@ -197,12 +197,12 @@ typedef struct sim_conflict {
     bool shared;
     const char *more;
 } sim_conflict;
-void sim_race_tell(const sim_launch *l, const sim_conflict *x);
+void sim_race_report(const sim_launch *l, const sim_conflict *x);
 
 /* --- guess.c -------------------------------------------------------------------------------------- */
 
 uint64_t sim_guess_place(const sim_block *owner, uint64_t address);
-void sim_guess_keep(const sim_conflict *x, const sim_site *reader, const sim_site *other);
+void sim_guess_store(const sim_conflict *x, const sim_site *reader, const sim_site *other);
 void sim_guess_settle(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *at, const sim_block *owner,
                       uint32_t bytes);
 void sim_guess_launch_end(const sim_launch *l);

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void sim_refuse_statement(sim_lower *lw, const char *format, ...)
+void sim_reject(sim_lower *lw, const char *format, ...)
 {
     char text[400];
     va_list a;
@@ -17,8 +17,8 @@ void sim_refuse_statement(sim_lower *lw, const char *format, ...)
 
 void sim_require_version(sim_lower *lw, const char *what, uint32_t version, uint32_t target)
 {
-    if (lw->m->target < target) sim_refuse_statement(lw, "Feature '%s' requires .target sm_%u or higher", what, target);
+    if (lw->m->target < target) sim_reject(lw, "Feature '%s' requires .target sm_%u or higher", what, target);
     if (lw->m->version < version)
-        sim_refuse_statement(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
-                  version % 10);
+        sim_reject(lw, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
+                   version % 10);
 }

@@ -192,7 +192,8 @@ void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m)
 {
     const sim_kernel *k = w->kernel;
     uint32_t code = (uint32_t)(i - k->code);
-    for (uint32_t n = (i->watch & ~SIM_WATCH_BEHIND) - 1; n < k->watch_entry_count && k->watches[n].code == code; n++) {
+    for (uint32_t n = (i->watch & ~SIM_WATCH_PAST_BARRIER) - 1; n < k->watch_entry_count && k->watches[n].code == code;
+         n++) {
         const sim_watch_entry *e = &k->watches[n];
         if (e->wgmma) { if (m) sim_wgmma_touch(w, i, e, m); continue; }
         uint32_t lanes = (e->guard ? active : m) & ~w->watch[e->watched];

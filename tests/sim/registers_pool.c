@@ -156,7 +156,7 @@ void sim_setmaxnreg(sim_warp *w, const sim_ins *i, uint32_t m) {
         sim_changed(w->launch);
     } else if (p->spare < i->c - mine->count) {
         mine->waits = true;
-        w->gone = m;
+        w->waiting_lanes = m;
         return;
     } else
         p->spare -= i->c - mine->count;

@@ -428,7 +428,7 @@ enum {
 };
 enum { BOOL_NONE, BOOL_AND, BOOL_OR, BOOL_XOR };
 
-#define SIM_WATCH_BEHIND 0x80000000u   /* in sim_ins.watch: `behind` is set */
+#define SIM_WATCH_PAST_BARRIER 0x80000000u /* in sim_ins.watch: `behind` is set */
 
 typedef struct sim_ins {
     sim_handler fn;
@@ -446,7 +446,8 @@ typedef struct sim_ins {
     uint8_t  last;                     /* 1: counts as an instruction of the program (helper instructions do not) */
     uint32_t list;                     /* vectors: where their slots begin in kernel->lists */
     uint32_t watch;                    /* registers check: index + 1 into kernel->watches */
-    uint32_t behind;                   /* barriers check: index + 1 into kernel->behind; watch has SIM_WATCH_BEHIND */
+    uint32_t past_barrier;             /* barriers check: index + 1 into kernel->past_barrier; watch
+                                          has SIM_WATCH_PAST_BARRIER */
 } sim_ins;
 
 typedef enum sim_special {
@@ -556,7 +557,7 @@ typedef struct sim_kernel {
     uint32_t watch_count, watch_entry_count; /* registers.c: watched registers, and the instructions that touch them */
     struct sim_watch_entry *watches;
     uint32_t *barrier_sites, barrier_site_count;         /* barriers.c: the aligned barriers, and */
-    struct sim_behind *behind; uint32_t behind_count;    /* the first instructions of the code behind each */
+    struct sim_past_barrier *past_barrier; uint32_t past_barrier_count; /* the first instructions behind each */
     struct sim_uses_of *statements; uint32_t statement_capacity;      /* unwritten.c */
     struct sim_use *uses; uint32_t use_count, use_capacity;
     struct sim_narrow *narrow; uint32_t narrow_count;
@@ -571,7 +572,7 @@ typedef struct sim_kernel {
     uint32_t local_fixed;              /* bytes of local memory below the stack; local_bytes is the total */
     uint32_t stack_pointer, frame_pointer, stack_align, call_room;
     bool has_calls, uses_stack;
-    bool lasting;                      /* it prints or allocates: a launch cannot be undone (race.c) */
+    bool cannot_undo;                  /* it prints or allocates: a launch cannot be undone (race.c) */
     bool uses_reserved;                /* it uses the shared memory that CUDA reserves (%reserved_smem_*) */
     bool tensor_memory;                /* it uses tcgen05 */
     uint8_t tensor_group;              /* cta_group of its tcgen05 instructions: 1, 2; 0: none seen yet */
@@ -709,7 +710,7 @@ typedef struct sim_counts {            /* per worker; added up after a launch */
     ptxsim_counters c;
     uint64_t warp[C_COUNT], thread[C_COUNT];
     uint64_t polls;                    /* reads that may be polling for another thread's write */
-    uint64_t deeds;                    /* atomics that changed memory */
+    uint64_t effective_atomics;        /* atomics that changed memory */
 } sim_counts;
 
 typedef struct sim_launch {
@@ -722,7 +723,7 @@ typedef struct sim_launch {
     uint8_t *params; uint32_t param_bytes;
     uint64_t block_count, grid_id;
     uint64_t limit_ns;                 /* the watchdog's; 0: none (pace.c) */
-    uint64_t begun_ns, told_ns;        /* worker 0: when it began, when it last printed its progress */
+    uint64_t begun_ns, progress_ns;    /* worker 0: when it began, when it last printed its progress */
     atomic_ullong *late;               /* by worker: 1 when it is over the time limit */
     atomic_bool asleep;                /* the helper threads have not been woken yet */
     atomic_ullong next_block;          /* in units of cluster_size blocks */
@@ -738,14 +739,14 @@ typedef struct sim_launch {
     bool races;                        /* check for races */
     uint32_t seed;                     /* random order; 0: blocks and warps in turn, lowest path first */
     uint64_t stride;                   /* of the random order: unit n is n * stride + seed */
-    atomic_ullong watch_ns;            /* when it becomes suspected of spinning for ever; 0: not set */
+    atomic_ullong suspect_ns;          /* when it becomes suspected of spinning for ever; 0: not set */
     atomic_bool suspect;
     atomic_ullong changes;             /* of memory, counted while it is suspected */
     atomic_ullong *quiet;              /* by worker: `changes` + 1 at which all its blocks repeat their state */
     uint32_t workers;
     bool cooperative;
     struct sim_touches *touches;       /* order.c: not NULL: record the ranges that the kernel touches */
-    struct sim_grid *flight;           /* dependents.c: NULL: griddepcontrol does not concern it */
+    struct sim_grid *in_flight;        /* dependents.c: NULL: griddepcontrol does not concern it */
 } sim_launch;
 
 /* Whether every block has begun. Clusters begin as a whole. */
@@ -778,11 +779,11 @@ typedef struct sim_warp {
     bool     unwritten;                /* some register holds an unwritten value (unwritten.c) */
     bool     yielded;                  /* a path executed nanosleep while the warp had others */
     bool     left;                     /* some lanes exited while others went on */
-    uint32_t gone, events;             /* F_WAIT: lanes that wait; the cluster's event count when they were parked */
+    uint32_t waiting_lanes, events;    /* F_WAIT: lanes that wait; the cluster's event count when they were parked */
     uint32_t grid_waited, grid_wait_era; /* dependents.c: lanes that have executed griddepcontrol.wait; era */
     bool     grid_unsafe;              /* it executed launch_dependents before that */
     uint32_t cluster_now, cluster_done; /* lanes that have arrived at the cluster's barrier; that may pass it */
-    const struct sim_ins *tried[SIM_LANES]; /* by lane: its last try_wait, if that was false */
+    const struct sim_ins *last_try_wait[SIM_LANES]; /* by lane: its last try_wait, if that was false */
     uint32_t path_count;
     sim_path paths[SIM_LANES + 1];
     struct sim_block *block;
@@ -812,11 +813,11 @@ typedef struct sim_block {
     sim_barrier barriers[16];
     uint32_t *barrier_masks;           /* [barrier][warp]: lanes that arrived */
     struct sim_barrier_use *uses;      /* by barrier (barriers.c) */
-    uint32_t *behind; size_t behind_capacity;  /* [site][warp]: lanes that executed code behind that barrier */
+    uint32_t *past_barrier; size_t past_barrier_capacity; /* [site][warp]: lanes behind that barrier */
     uint32_t *registers, *predicates, *watch; size_t register_capacity, predicate_capacity, watch_capacity;
     uint32_t warp_capacity;
-    uint64_t clock, rounds, quiet, calm_since;
-    uint32_t calm;                     /* rounds without a change of memory, while the launch is suspected */
+    uint64_t clock, rounds, quiet, unchanged_since;
+    uint32_t unchanged_rounds;         /* rounds without a change of memory, while the launch is suspected */
     uint64_t configured;               /* launch_serial for which the special slots are filled */
     bool done, ended, idle;            /* idle: nothing ran, and some path waits for an event */
     bool polls;                        /* the last round did nothing but poll */
@@ -844,8 +845,8 @@ typedef struct sim_worker {
     struct sim_touches *touches;       /* order.c */
     sim_block **blocks; uint32_t block_capacity, open;
     uint32_t index;
-    uint32_t vain;                     /* turns in a row in which its blocks only polled */
-    uint64_t slept_ns, watched_from, unwatched;    /* pace.c; unwatched: work since it last read the clock */
+    uint32_t poll_turns;               /* turns in a row in which its blocks only polled */
+    uint64_t slept_ns, watched_from, work_since_check; /* pace.c; unwatched: work since it last read the clock */
     struct sim_profile_part *profile;  /* NULL: not profiled */
 } sim_worker;
 
@@ -971,7 +972,7 @@ void sim_profile_touch(struct sim_profile_part *p, const uint64_t *at, uint32_t 
 
 void sim_count_add(ptxsim_counters *to, const sim_counts *c);
 void sim_count_merge(const sim_counts *c);
-void sim_count_back(const ptxsim_counters *to);
+void sim_count_restore(const ptxsim_counters *to);
 extern pthread_mutex_t sim_count_lock;
 uint64_t sim_now_ns(void);
 void sim_contexts_revive(void);

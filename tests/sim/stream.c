@@ -99,7 +99,7 @@ sim_work *sim_work_new(sim_work_kind kind, size_t more)
     sim_work *w = calloc(1, sizeof *w + more);
     if (!w) return NULL;
     w->kind = (uint8_t)kind;
-    w->entry = (uint16_t)sim_entry_now(&w->call);
+    w->entry = (uint16_t)sim_current_entry(&w->call);
     return w;
 }
 
@@ -128,7 +128,7 @@ void sim_work_free(sim_work *w)
 {
     if (!w) return;
     sim_clock_drop(w->clock);
-    if (w->deps != w->few) free(w->deps);
+    if (w->deps != w->inline_deps) free(w->deps);
     if (w->kind == W_COPY) { /* also work that a stream refused */
         free(w->u.copy.staged);
         if (w->u.copy.checked) sim_checked_copies--;
@@ -160,12 +160,12 @@ void sim_label(const sim_work *w, char *out, size_t cap)
 static bool add_dependency(sim_work *w, sim_stream *s, uint64_t seq)
 {
     if (s == w->stream || s->done >= seq) return true;
-    if (!w->deps) w->deps = w->few;
+    if (!w->deps) w->deps = w->inline_deps;
     if (w->dep_count >= 2 && !(w->dep_count & (w->dep_count - 1))) {
         sim_dep *grown = malloc(w->dep_count * 2 * sizeof *grown);
         if (!grown) return false;
         memcpy(grown, w->deps, w->dep_count * sizeof *grown);
-        if (w->deps != w->few) free(w->deps);
+        if (w->deps != w->inline_deps) free(w->deps);
         w->deps = grown;
     }
     w->deps[w->dep_count++] = (sim_dep){ s, seq };
@@ -193,7 +193,7 @@ static void free_stream(sim_stream *s)
     clock_used[s->id] = false;
     clock_queued[s->id] = s->queued;
     sim_clock_drop(s->clock);
-    free(s->tips);
+    free(s->capture_deps);
     free(s);
 }
 
@@ -234,7 +234,7 @@ static void free_destroyed(sim_context *c)
     if (c->pending) return;
     for (sim_stream **at = &c->streams; *at;) {
         sim_stream *s = *at;
-        if (!s->zombie) { at = &s->next; continue; }
+        if (!s->destroyed) { at = &s->next; continue; }
         *at = s->next;
         free_stream(s);
     }
@@ -383,11 +383,11 @@ static bool run_other_stream(sim_context *c)
 int sim_drain(sim_stream *s, uint64_t seq)
 {
     enum { FIRST = 16 };
-    sim_dep few[FIRST], *stack = few;
+    sim_dep inline_deps[FIRST], *stack = inline_deps;
     uint32_t depth = 1, capacity = FIRST;
     sim_context *c = s->context;
     uint64_t waited = 0;
-    few[0] = (sim_dep){ s, seq };
+    inline_deps[0] = (sim_dep){ s, seq };
     while (depth) {
         sim_stream *t = stack[depth - 1].stream;
         if (t->done >= stack[depth - 1].seq || !t->head) { depth--; continue; }
@@ -400,7 +400,7 @@ int sim_drain(sim_stream *s, uint64_t seq)
                 sim_dep *grown = malloc(capacity * 2 * sizeof *grown);
                 if (!grown) { c->sticky = CU_OUT_OF_MEMORY; break; }
                 memcpy(grown, stack, depth * sizeof *grown);
-                if (stack != few) free(stack);
+                if (stack != inline_deps) free(stack);
                 stack = grown;
                 capacity *= 2;
             }
@@ -414,7 +414,7 @@ int sim_drain(sim_stream *s, uint64_t seq)
             c->sticky = SIM_ERROR_TIMEOUT;
         } else sim_api_wait(1);
     }
-    if (stack != few) free(stack);
+    if (stack != inline_deps) free(stack);
     return c->sticky;
 }
 
@@ -640,7 +640,7 @@ SIM_API cuStreamDestroy_v2(void *handle)
     sim_capture_abandon(s);
     sim_handle_drop(s->handle);
     s->handle = NULL;
-    s->zombie = true;                                         /* its work still runs */
+    s->destroyed = true;                                         /* its work still runs */
     free_destroyed(s->context);
     return leave(CU_OK);
 }
@@ -840,8 +840,8 @@ static void drop_event(sim_event *e)
 {
     sim_handle_drop(e->handle);
     e->handle = NULL;
-    free(e->tips);
-    e->tips = NULL;
+    free(e->capture_deps);
+    e->capture_deps = NULL;
     if (!e->pending) { sim_clock_drop(e->clock); free(e); }
 }
 

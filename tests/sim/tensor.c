@@ -810,7 +810,7 @@ static void check_async(sim_warp *w, const sim_ins *i, const sim_tensor *t)
     const uint32_t *words = w->kernel->lists + t->touched;
     uint32_t depth = t->k <= 8 ? 0 : t->k <= 16 ? 1 : t->k <= 32 ? 2 : 3,
              shape = (t->n / 8u - 1) << (SHAPE_SHIFT + 2) | depth << SHAPE_SHIFT;
-    bool flight, touched = false, others = false, early = false;
+    bool in_flight, touched = false, others = false, early = false;
     w->wgmma_last = i;
     w->wgmma_open = true;
     if ((w->index | 3) >= w->block->warp_count)
@@ -821,9 +821,9 @@ static void check_async(sim_warp *w, const sim_ins *i, const sim_tensor *t)
         uint32_t *word = &w->watch[words[n]];
         bool sum = n < t->d.regs;
         touched |= *word & TOUCHED;
-        flight = (*word & GROUP) > w->wgmma_done;
-        if (sum) others |= flight && *word & SHAPED && (*word & SHAPE) != shape;
-        else early |= flight && *word & SUM;
+        in_flight = (*word & GROUP) > w->wgmma_done;
+        if (sum) others |= in_flight && *word & SHAPED && (*word & SHAPE) != shape;
+        else early |= in_flight && *word & SUM;
         *word = (*word & TOUCHED) | (sum ? SUM | SHAPED | shape : *word & (SUM | SHAPED | SHAPE))
                 | ((w->wgmma_groups + 1) & GROUP);
     }

@@ -395,7 +395,7 @@ static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, ui
     }
     uint32_t k = x->pair_number % MOST_PAIRED;
     if (other->pair_calls < x->pair_number) {
-        w->gone = m;
+        w->waiting_lanes = m;
         return false;
     }
     if (other->pair_sizes[k] != n)
@@ -405,7 +405,7 @@ static bool alloc_pair(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t n, ui
     if (!t->pair_columns[k]) {
         *column = find_columns(w, t, other, n);
         if (*column == SIM_TENSOR_COLUMNS) {
-            w->gone = m;
+            w->waiting_lanes = m;
             return false;
         }
         t->pair_columns[k] = other->pair_columns[k] = *column + 1;
@@ -441,12 +441,12 @@ void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m) {
     x->waits = false;
     if (o->group == 2) {
         if (!alloc_pair(w, i, m, n, &column)) {
-            x->waits = w->gone != 0;
+            x->waits = w->waiting_lanes != 0;
             return;
         }
     } else if ((column = find_columns(w, t, NULL, n)) == SIM_TENSOR_COLUMNS) {
         x->waits = true;
-        w->gone = m;
+        w->waiting_lanes = m;
         return;
     }
     take_columns(w, i, t, column, n);

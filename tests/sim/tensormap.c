@@ -58,7 +58,7 @@ SIM_API cuTensorMapEncodeTiled(void *out, int type, uint32_t rank, void *address
                                int interleave, int swizzle, int promotion, int fill) {
     ENTER(cuTensorMapEncodeTiled);
     sim_context *c;
-    int bad = sim_usable(&c);
+    int bad = sim_usable_context(&c);
     sim_tensor_map m;
     uint8_t bytes[MAP_BYTES] = {0};
     memset(&m, 0, sizeof m);
@@ -118,7 +118,7 @@ SIM_API cuTensorMapEncodeIm2col(void *out, int type, uint32_t rank, void *addres
 SIM_API cuTensorMapReplaceAddress(void *map, void *address) {
     ENTER(cuTensorMapReplaceAddress);
     sim_context *c;
-    int bad = sim_usable(&c);
+    int bad = sim_usable_context(&c);
     sim_tensor_map m;
     if (bad) return leave(bad);
     if (!map || (uintptr_t)map % 64 || (uintptr_t)address % 16) return leave(CU_INVALID_VALUE);

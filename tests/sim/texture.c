@@ -78,17 +78,17 @@ static bool geometry_fits(const sim_texture *t, uint32_t geometry) {
 /* The object of a handle; NULL after a fault. */
 static const sim_texture *object_of(sim_warp *w, const sim_ins *i, uint32_t lane, bool surface) {
     uint64_t handle = sim_slot64(w, w->kernel->lists[i->list + T_OBJECT])[lane];
-    const sim_handle *h = sim_handle_look((const void *)(uintptr_t)handle);
+    const sim_handle *h = sim_handle_of_any_kind((const void *)(uintptr_t)handle);
     const char *wanted = surface ? "surface" : "texture";
     char maker[96];
     if (h && h->kind == (surface ? H_SURFACE : H_TEXTURE) && h->object) {
         const sim_texture *t = h->object;
         if (!t->resource || t->resource->object) return t;
-        sim_made_by(t->resource, maker, sizeof maker);
+        sim_describe_creator(t->resource, maker, sizeof maker);
         sim_report_at(w, i, "use-after-free", lane,
                       "the array behind the %s object was destroyed; it was made by %s", wanted, maker);
     } else if (h && (h->kind == H_TEXTURE || h->kind == H_SURFACE)) {
-        sim_made_by(h, maker, sizeof maker);
+        sim_describe_creator(h, maker, sizeof maker);
         if (h->object)
             sim_report_at(w, i, "texture-object", lane,
                           "a %s object is wanted, and 0x%llx is a %s object (made by %s)", wanted,

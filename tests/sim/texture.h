@@ -48,7 +48,7 @@ typedef struct sim_mipmap {
 sim_array *sim_array_of(const void *handle);       /* NULL: no live array */
 /* Where in an array a copy of `bytes` x rows x depth at x, y, z begins; 0 or a CUresult. */
 int  sim_array_side(const void *handle, size_t x, size_t y, size_t z, size_t bytes, size_t rows, size_t depth,
-                    sim_side *out);
+                    sim_copy_side *out);
 void sim_arrays_free(sim_context *c);
 void sim_arrays_report(sim_context *c, sim_leak_fn tell);
 void sim_external_free(sim_context *c);        /* external.c */

@@ -565,7 +565,8 @@ void sim_pass(sim_warp *w, const sim_ins *i, uint32_t m)
         bool none = i->a & SIM_CONST_BANK || !x->has[i->a + n];
         if (none && !x->has[i->d + n]) continue;
         SIM_EACH_LANE(l, m)
-            set_known_bits(w, x, i->d + n, l, none ? 0 : get(w, x, i->a + n, l), none ? 0 : whence(x, i->a + n, false, l));
+            set_known_bits(w, x, i->d + n, l, none ? 0 : get(w, x, i->a + n, l),
+                           none ? 0 : whence(x, i->a + n, false, l));
         settle(w, x, i->d + n);
     }
 }
@@ -1011,7 +1012,7 @@ typedef struct value {
 /* Describes an element of a store. A bit field is filled by reading it first: if the element goes back to where it
  * came from, a byte with some known bits counts as written. */
 static void describe_element(const sim_warp *w, const marks *x, const sim_ins *i, uint32_t slot, uint32_t lane,
-                 uint64_t address, value *v)
+                             uint64_t address, value *v)
 {
     const struct sim_unwritten *u = w->block->unwritten;
     memset(v, 0, sizeof *v);

@@ -224,9 +224,9 @@ static void lower_negation(sim_lower *lw, const sim_statement *s, video *v)
     v->negate_c = o[3].negate;
     v->shift = sim_mod(&s->mods, M_shr7) ? 7 : sim_mod(&s->mods, M_shr15) ? 15 : 0;
     if (v->plus_one && (o[1].negate || o[2].negate || o[3].negate))
-        sim_refuse_statement(lw, "Conflicting use of '.po' modifier with operand negation");
+        sim_reject(lw, "Conflicting use of '.po' modifier with operand negation");
     else if (v->negate_product && v->negate_c)
-        sim_refuse_statement(lw, "Operand negation limited to either (source A xor source B) or source C");
+        sim_reject(lw, "Operand negation limited to either (source A xor source B) or source C");
 }
 
 void sim_lower_video(sim_lower *lw, const sim_statement *s)
@@ -256,12 +256,12 @@ void sim_lower_video(sim_lower *lw, const sim_statement *s)
         }
     }
     if (merge && v.secondary) {
-        sim_refuse_statement(lw, "Video instruction cannot have destination selector and secondary operation");
+        sim_reject(lw, "Video instruction cannot have destination selector and secondary operation");
         return;
     }
     v.sat = sim_mod(&s->mods, M_sat);
     if (lanes > 1 && v.sat && v.secondary) {
-        sim_refuse_statement(lw, "Modifier '.sat' cannot be combined with modifier '.add'");
+        sim_reject(lw, "Modifier '.sat' cannot be combined with modifier '.add'");
         return;
     }
     v.wrap = sim_mod(&s->mods, M_wrap);

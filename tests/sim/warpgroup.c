@@ -130,7 +130,7 @@ void sim_wgmma_gather(sim_warp *w, const sim_ins *i, uint32_t m) {
     const sim_block *b = w->block;
     uint32_t first = w->index & ~3u, needed = w->wgmma_groups > i->c ? w->wgmma_groups - i->c : 0;
     for (uint32_t n = first; n < first + 4 && n < b->warp_count; n++)
-        if (b->warps[n].live && b->warps[n].wgmma_groups < needed && !w->force) w->gone = m;
+        if (b->warps[n].live && b->warps[n].wgmma_groups < needed && !w->force) w->waiting_lanes = m;
 }
 
 void sim_group_free(sim_block *b) {
