@@ -61,7 +61,7 @@ void sim_proxy_write(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_blo
     if (b->operands) sim_operands_write(w, i, lane, b, offset, bytes);
     if (!tracks_proxies(b) || !w->launch->races) return;
     for (uint64_t word = offset / 4; word <= (offset + bytes - 1) / 4 && word < p->words; word++) {
-        p->writer[word] = (w->block->rank << 16 | (w->index * SIM_LANES + lane)) + 1;
+        p->writer[word] = (w->block->rank << 16 | sim_thread_of(w, lane)) + 1;
         p->era[word] = w->block->race->w[w->index].era;
     }
 }
@@ -236,7 +236,7 @@ static void record_copied_bytes(const sim_copy *x, const uint8_t *p, uint32_t n)
     if (last && last->site.ins == x->ins && last->from + last->bytes == p) last->bytes += n;
     else if (copied.count < MAX_COPIED)
         copied.list[copied.count++] = (struct copied_bytes){
-            p, n, {x->ins, sim_block_index(x->warp->block), x->warp->index * SIM_LANES + x->lane}};
+            p, n, {x->ins, sim_block_index(x->warp->block), sim_thread_of(x->warp, x->lane)}};
     pthread_mutex_unlock(&copied.lock);
 }
 
@@ -257,7 +257,7 @@ void sim_check_stale_load(sim_warp *w, const sim_ins *i, uint32_t m, const uint6
             }
     pthread_mutex_unlock(&copied.lock);
     if (!writer.ins) return;
-    sim_site here = {i, sim_block_index(w->block), w->index * SIM_LANES + lane};
+    sim_site here = {i, sim_block_index(w->block), sim_thread_of(w, lane)};
     char site[420], text[600];
     sim_site_text(w->launch, &writer, site, sizeof site);
     snprintf(text, sizeof text, "read with .nc at global address 0x%llx, which this kernel has written %s",
@@ -466,8 +466,6 @@ void sim_copies_finish(sim_cluster *c, const sim_block *b) {
     }
 }
 
-static uint32_t thread_of(const sim_warp *w, uint32_t lane) { return w->index * SIM_LANES + lane; }
-
 static bool groups_of(sim_warp *w) {
     sim_block *b = w->block;
     uint32_t n = w->launch->threads;
@@ -486,7 +484,7 @@ static bool groups_of(sim_warp *w) {
 void sim_bulk_commit(sim_warp *w, const sim_ins *i, uint32_t m) {
     (void)i;
     if (!groups_of(w)) return;
-    SIM_EACH_LANE(l, m) w->block->groups[thread_of(w, l)]++;
+    SIM_EACH_LANE(l, m) w->block->groups[sim_thread_of(w, l)]++;
 }
 
 /* i->imm: number of groups that may stay pending; i->op: 1 with .read */
@@ -586,7 +584,7 @@ static sim_copy *new_copy(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t
     x->warp = w;
     x->ins = i;
     x->lane = lane;
-    x->thread = thread_of(w, lane);
+    x->thread = sim_thread_of(w, lane);
     x->bytes = bytes;
     x->grouped = i->width & BULK_GROUP;
     if (x->grouped) {

@@ -17,8 +17,6 @@
 enum { NO_ROUTINE = UINT16_MAX, MAX_REGISTERS_PASSED = 64, MAX_CHARGE = 256 };
 enum { SAVED = 1u << 31 }; /* in the record of a call: saved registers of the caller lie below */
 
-static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
-
 static const sim_symbol *resolve(const sim_symbol *y)
 {
     while (y && y->alias) y = y->alias;
@@ -309,7 +307,7 @@ static void move_element(sim_lower *lw, const sim_symbol *formal, uint32_t n, ui
         i->op = 4;                                            /* move */
         return;
     }
-    uint32_t width = width_of((sim_type)formal->type), at = lw->call_slots + 4 * n + k * width;
+    uint32_t width = sim_slots_of((sim_type)formal->type), at = lw->call_slots + 4 * n + k * width;
     emit_move(lw, leaves ? at : slot, leaves ? slot : at, width);
 }
 
@@ -494,7 +492,7 @@ static bool argument_matches(const sim_symbol *formal, const sim_operand *actual
 static void transfer_elements(sim_lower *lw, const sim_symbol *formal, uint32_t number, place at, bool leaves)
 {
     sim_type t = (sim_type)formal->type;
-    uint32_t bytes = sim_types[t].bytes, width = width_of(t);
+    uint32_t bytes = sim_types[t].bytes, width = sim_slots_of(t);
     for (uint32_t e = 0; e < elements_of(formal); e++) {
         uint32_t slot = sim_temporary(lw, width);
         place of = { at.slot, at.offset + (int64_t)(e * bytes) };
@@ -523,7 +521,7 @@ static void pass_argument(sim_lower *lw, const sim_symbol *formal, const sim_ope
     if (formal->kind == SYM_REG) return;
     uint32_t slot = sim_source_of(lw, actual, 0, t, 0);
     call.offset += (int64_t)formal->address;
-    transfer(lw, call, slot, sim_types[t].bytes, width_of(t) == 2, true);
+    transfer(lw, call, slot, sim_types[t].bytes, sim_slots_of(t) == 2, true);
 }
 
 static void take_result(sim_lower *lw, const sim_symbol *formal, const sim_operand *actual, place call,
@@ -546,7 +544,7 @@ static void take_result(sim_lower *lw, const sim_symbol *formal, const sim_opera
     if (formal->kind == SYM_REG) return;
     uint32_t slot = sim_dest_of(lw, actual, 0, t, 0);
     call.offset += (int64_t)formal->address;
-    transfer(lw, call, slot, sim_types[t].bytes, width_of(t) == 2, false);
+    transfer(lw, call, slot, sim_types[t].bytes, sim_slots_of(t) == 2, false);
 }
 
 /* Calls one of CUDA's own functions: arguments and result are in 64-bit slots. */
@@ -823,7 +821,7 @@ void sim_local_begin(sim_block *b, const sim_kernel *k, uint32_t threads)
 
 static void forget(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to)
 {
-    size_t start = ((size_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
+    size_t start = (size_t)sim_thread_of(w, lane) * w->kernel->local_bytes;
     if (from >= to) return;
     memset(w->block->local + start + from, 0xcd, (size_t)(to - from));
     sim_shadow_clear(w->block->local_shadow + start / 8, from, to - from);
@@ -1024,7 +1022,7 @@ void sim_copy_local(sim_warp *w, const sim_ins *i, uint32_t mask)
     uint32_t bytes = i->x, each = w->kernel->local_bytes;
     SIM_EACH_LANE(l, mask)
     {
-        size_t start = ((size_t)w->index * SIM_LANES + l) * each;
+        size_t start = (size_t)sim_thread_of(w, l) * each;
         uint64_t from = a[l] + (uint64_t)i->imm, to = b[l] + i->e;
         uint8_t *shadow = w->block->local_shadow + start / 8;
         memmove(w->block->local + start + to, w->block->local + start + from, bytes);

@@ -295,7 +295,7 @@ void sim_report_at(sim_warp *w, const sim_ins *i, const char *kind, uint32_t lan
     int length;
     place_text(w->kernel->module, i->line, place, sizeof place, &line, &length);
     const uint32_t *n = w->launch->block;
-    uint32_t t = w->index * SIM_LANES + lane;
+    uint32_t t = sim_thread_of(w, lane);
     snprintf(text, sizeof text, "%s: kernel '%s', %s: %.*s\n    block (%u,%u,%u), thread (%u,%u,%u): %s", kind,
              w->kernel->function->name, place, length > 300 ? 300 : length, line, w->block->ctaid[0],
              w->block->ctaid[1], w->block->ctaid[2], t % n[0], t / n[0] % n[1], t / (n[0] * n[1]), detail);

@@ -111,7 +111,7 @@ void sim_async_issue(sim_warp *w, const sim_ins *i, uint32_t lane, uint32_t to, 
     struct sim_async *s = b->async;
     copy *c = &s->list[s->count++];
     *c = (copy){ .ins = i, .address = address, .a = read ? a : NULL, .to = to,
-                 .thread = w->index * SIM_LANES + lane, .bytes = i->size, .read = (uint8_t)read,
+                 .thread = sim_thread_of(w, lane), .bytes = i->size, .read = (uint8_t)read,
                  .unwritten = (uint16_t)unwritten };
     c->group = s->group[c->thread];
     if (read) {
@@ -185,7 +185,7 @@ void sim_async_group(sim_warp *w, const sim_ins *i, uint32_t m)
     if (!s || !s->threads) return;
     if (s->threads < w->block->warp_count * SIM_LANES && !allocate_groups(w->block))
         return;                                               /* a larger block than before */
-    if (i->op == 0) SIM_EACH_LANE(l, m) s->group[w->index * SIM_LANES + l]++;
+    if (i->op == 0) SIM_EACH_LANE(l, m) s->group[sim_thread_of(w, l)]++;
     else complete_groups(w, m, i->op == 1 ? (uint32_t)i->imm : 0, i->op == 2);
 }
 
@@ -225,7 +225,7 @@ bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
             if (c->to >= offset + bytes || offset >= (uint64_t)c->to + c->bytes) continue;
             if (c->told || !sim_option.async) break;
             c->told = true;
-            sim_site mine = { i, sim_block_index(b), w->index * SIM_LANES + lane },
+            sim_site mine = { i, sim_block_index(b), sim_thread_of(w, lane) },
                      theirs = { c->ins, mine.block, c->thread };
             sim_site_text(w->launch, &theirs, site, sizeof site);
             snprintf(detail, sizeof detail,

@@ -132,7 +132,7 @@ static bool comes_first(const word *x, int access, uint64_t block, uint32_t thre
 static void note(sim_grid *g, const sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
                  uint32_t bytes, int access) {
     uint64_t block = sim_block_index(w->block), end = address + bytes;
-    uint32_t thread = w->index * SIM_LANES + lane, pc = (uint32_t)(i - w->kernel->code);
+    uint32_t thread = sim_thread_of(w, lane), pc = (uint32_t)(i - w->kernel->code);
     for (uint64_t at = address & ~UINT64_C(3); at < end; at += 4) {
         page *p = page_of(g, at >> PAGE_SHIFT, true);
         if (!p) continue;

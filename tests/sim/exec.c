@@ -231,8 +231,8 @@ static void check_masks(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t done
     }
 }
 
-/* Executes a *.sync instruction for the lanes of m whose partners are all here. *gone: the other lanes of m, which
- * the caller parks. True: none. */
+/* Executes a *.sync instruction for the lanes of m whose partners are all here. *waiting_lanes: the other lanes of m,
+ * which the caller parks. True: none. */
 static bool synchronise(sim_warp *w, const sim_ins *i, uint32_t m, uint32_t *waiting_lanes)
 {
     const uint32_t *e = sim_slot(w, i->e);
@@ -526,7 +526,7 @@ static void fill_specials(sim_block *b, sim_warp *w, bool all)
         }
         if (!all) continue;
         for (uint32_t l = 0; l < SIM_LANES; l++) {
-            uint32_t t = w->index * SIM_LANES + l, v;
+            uint32_t t = sim_thread_of(w, l), v;
             switch (k->specials[s].special) {
             case SR_TID_X: v = t % n[0]; break;
             case SR_TID_Y: v = t / n[0] % n[1]; break;

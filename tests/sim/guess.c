@@ -93,7 +93,7 @@ void sim_guess_settle(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t 
     if (!atomic_load_explicit(&open_count, memory_order_relaxed)) return;
     pthread_mutex_lock(&lock);
     SIM_EACH_LANE(l, m)
-        settle_suspicion(sim_block_index(w->block), w->index * SIM_LANES + l, sim_guess_place(owner, at[l]), bytes,
+        settle_suspicion(sim_block_index(w->block), sim_thread_of(w, l), sim_guess_place(owner, at[l]), bytes,
                          i->op == A_CAS);
     pthread_mutex_unlock(&lock);
 }

@@ -476,7 +476,7 @@ static void device_assert(sim_warp *w, const sim_ins *i, uint32_t mask)
     const uint32_t *n = w->launch->block;
     SIM_EACH_LANE(l, mask)
     {
-        uint32_t t = w->index * SIM_LANES + l;
+        uint32_t t = sim_thread_of(w, l);
         uint64_t texts[3] = {argument(w, i, 0, l), argument(w, i, 1, l), argument(w, i, 3, l)};
         char *text[3] = {NULL, NULL, NULL};
         for (int k = 0; k < 3 && !w->fault; k++) text[k] = device_string(w, i, l, texts[k]);

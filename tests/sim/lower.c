@@ -124,14 +124,12 @@ uint32_t sim_temporary(sim_lower *lw, uint32_t width)
 
 uint32_t sim_new_pred(sim_lower *lw) { return lw->k->preds++; }
 
-static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
-
 uint32_t sim_register_slot(sim_lower *lw, uint32_t reg)
 {
     uint32_t *at = &lw->frame->slots[reg];
     sim_type t = (sim_type)lw->frame->function->register_types[reg];
     if (*at) return *at - 1;
-    *at = (t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t))) + 1;
+    *at = (t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, sim_slots_of(t))) + 1;
     if (t != T_PRED && sim_types[t].bytes < 4) sim_unwritten_narrow(lw, *at - 1, sim_types[t].bytes);
     return *at - 1;
 }
@@ -238,7 +236,7 @@ static uint32_t add_constant(sim_lower *lw, const sim_operand *o, uint32_t index
     }
     uint32_t slot = sim_register_slot(lw, o->reg);
     sim_note(lw, slot, false, false, o->name);
-    uint32_t width = width_of((sim_type)o->type);
+    uint32_t width = sim_slots_of((sim_type)o->type);
     slot = emit_two(lw, width == 2 ? OP_add_64 : OP_add_32, slot,
                     sim_constant(lw, width == 2 ? (uint64_t)o->value : (uint32_t)o->value, width), width);
     slot = narrow(lw, slot, t->bytes);
@@ -283,7 +281,7 @@ uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, 
         if (o->offset) sim_reject(lw, "Cannot take address of function '%s' in arithmetic expressions", y->name);
         else if (!y->function->has_body && !lw->m->part && !lw->m->error_count)
             sim_reject(lw, "Cannot take address of function '%s', which is not defined", y->name);
-        return sim_constant(lw, truncate_to(y->function->address, t), width_of(t));
+        return sim_constant(lw, truncate_to(y->function->address, t), sim_slots_of(t));
     }
     if (!sim_symbol_address(lw, y, &address, &space)) {
         sim_mismatch(lw, index, "'%s' has no address", o->name);
@@ -294,7 +292,7 @@ uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, 
     if ((!o->offset || o->indexed) && sim_types[t].bytes == 4 && y->space == SP_GLOBAL)
         sim_reject(lw, "Program uses 32-bit address of '%s' which is conflicting with .address_size 64", y->name);
     address += (uint64_t)o->value;
-    if (!o->items && !sim_on_stack(lw, y)) return sim_constant(lw, truncate_to(address, t), width_of(t));
+    if (!o->items && !sim_on_stack(lw, y)) return sim_constant(lw, truncate_to(address, t), sim_slots_of(t));
     uint32_t slot = sim_constant(lw, address, 2);
     if (sim_on_stack(lw, y)) slot = sim_add_64(lw, slot, lw->k->frame_pointer);
     if (o->items) slot = sim_add_64(lw, slot, sim_index_offset(lw, o, index));
@@ -305,7 +303,7 @@ uint32_t sim_address_value(sim_lower *lw, const sim_operand *o, uint32_t index, 
 
 uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_type t, int flags)
 {
-    uint32_t width = width_of(t);
+    uint32_t width = sim_slots_of(t);
     switch (o->kind) {
     case O_REG: {
         sim_type r = (sim_type)o->type;
@@ -316,7 +314,7 @@ uint32_t sim_source_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_
         }
         uint32_t slot = sim_register_slot(lw, o->reg);
         sim_note(lw, slot, false, false, o->name);
-        if (width_of(r) > 1 && width == 1 && sim_types[r].bytes == 8) {
+        if (sim_slots_of(r) > 1 && width == 1 && sim_types[r].bytes == 8) {
             uint32_t d = sim_temporary(lw, 1);
             sim_ins *i = sim_emit(lw, sim_op_handler(OP_low_half), F_PLAIN);
             i->a = slot;
@@ -380,7 +378,7 @@ uint32_t sim_dest_of(sim_lower *lw, const sim_operand *o, uint32_t index, sim_ty
         sim_reject(lw, "Result discard mode is not allowed for instruction '%s'", lw->full);
         return 0;
     }
-    if (o->kind == O_SINK) return t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, width_of(t));
+    if (o->kind == O_SINK) return t == T_PRED ? sim_new_pred(lw) : sim_temporary(lw, sim_slots_of(t));
     if (o->kind == O_INT || o->kind == O_FLOAT || (o->kind == O_REG && o->offset)) {
         sim_reject(lw, "Result register required for instruction '%s'", lw->full);
         return 0;
@@ -504,7 +502,7 @@ void sim_lower_table(sim_lower *lw, const sim_statement *s)
         i->fn = sim_divide;
         i->flow = F_MEMORY;                                   /* so that unwritten values are noticed: see sim_divide */
         i->imm = op;
-        i->width = sim_types[t].bytes == 2 ? 0 : (uint8_t)width_of(t);
+        i->width = sim_types[t].bytes == 2 ? 0 : (uint8_t)sim_slots_of(t);
     }
 }
 
@@ -624,7 +622,7 @@ void sim_lower_carry(sim_lower *lw, const sim_statement *s)
     sim_ins *i = sim_emit(lw, sim_op_handler(OP_carry), F_PLAIN);
     i->d = d; i->a = a; i->b = b; i->c = c;
     i->op = s->form->sub;
-    i->width = (uint8_t)width_of(t);
+    i->width = (uint8_t)sim_slots_of(t);
     i->x = s->form->x | (sim_types[t].kind == K_SINT ? X_SIGNED : 0);
 }
 
@@ -843,7 +841,7 @@ void sim_lower_mov(sim_lower *lw, const sim_statement *s)
         i->list = list; i->count = i->op = 1; i->b = i->c = 16;
         return;
     }
-    sim_ins *i = sim_emit(lw, sim_op_handler(width_of(t) == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
+    sim_ins *i = sim_emit(lw, sim_op_handler(sim_slots_of(t) == 2 ? OP_mov_64 : OP_mov_32), F_PLAIN);
     i->d = dest;
     i->a = slot;
 }

@@ -183,5 +183,10 @@ typedef struct sim_place { uint32_t slot; bool wide; int64_t offset; sim_space s
 bool     sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *out);
 uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o);
 
+static inline bool sim_has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
+/* The number of 32-bit slots of a register of type t. */
+static inline uint32_t sim_slots_of(sim_type t)
+{ return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
+
 SIM_PRIVATE_END
 #endif

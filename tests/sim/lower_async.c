@@ -4,8 +4,6 @@
 #include "lower.h"
 #include <stdarg.h>
 
-static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
-
 /* Refuses instructions that need a target with a suffix: sm_90a, sm_100f, ... */
 static void gate_suffix(sim_lower *lw, const char *what) {
     if (!lw->m->target_suffix)
@@ -14,10 +12,10 @@ static void gate_suffix(sim_lower *lw, const char *what) {
 }
 
 static sim_space shared_space(const sim_statement *s) {
-    return has(s, M_shared) || has(s, M_shared_cta) || has(s, M_shared_cluster) ? SP_SHARED : SP_GENERIC;
+    return sim_has(s, M_shared) || sim_has(s, M_shared_cta) || sim_has(s, M_shared_cluster) ? SP_SHARED : SP_GENERIC;
 }
 
-static uint32_t cluster_bit(const sim_statement *s) { return has(s, M_shared_cluster) ? X_CLUSTER : 0; }
+static uint32_t cluster_bit(const sim_statement *s) { return sim_has(s, M_shared_cluster) ? X_CLUSTER : 0; }
 
 static void set_address(sim_ins *i, const sim_place *a) {
     i->a = a->slot;
@@ -54,11 +52,11 @@ void sim_lower_mapa(sim_lower *lw, const sim_statement *s) {
 void sim_lower_cluster_barrier(sim_lower *lw, const sim_statement *s) {
     bool wait = s->form->sub;
     if (!sim_operands_between(lw, 0, 0)) return;
-    if (has(s, M_relaxed) || has(s, M_release) || has(s, M_acquire))
+    if (sim_has(s, M_relaxed) || sim_has(s, M_release) || sim_has(s, M_acquire))
         sim_require_version(lw, wait ? "barrier.cluster.wait.acquire" : "barrier.cluster.arrive.release", 80, 90);
     sim_ins *i = sim_emit(lw, wait ? sim_cluster_wait : sim_cluster_arrive, F_WAIT);
-    i->x = has(s, M_aligned) ? X_ALIGNED : 0;
-    i->op = has(s, M_relaxed);
+    i->x = sim_has(s, M_aligned) ? X_ALIGNED : 0;
+    i->op = sim_has(s, M_relaxed);
 }
 
 /* st.bulk: operands are the size and the value to store, which must be 0. */
@@ -114,10 +112,10 @@ void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {
 /* The policy is opaque: a constant stands for it. */
 void sim_lower_createpolicy(sim_lower *lw, const sim_statement *s) {
     uint32_t n = s->operand_count;
-    bool range = has(s, M_range), convert = has(s, M_cvt);
+    bool range = sim_has(s, M_range), convert = sim_has(s, M_cvt);
     sim_place a;
     if (!sim_operands_between(lw, range ? 4 : convert ? 2 : 1, range ? 4 : 2)) return;
-    if (range && !sim_lower_place(lw, 1, has(s, M_global) ? SP_GLOBAL : SP_GENERIC, &a)) return;
+    if (range && !sim_lower_place(lw, 1, sim_has(s, M_global) ? SP_GLOBAL : SP_GENERIC, &a)) return;
     if (range) {
         (void)sim_source(lw, 2, T_U32, 0);
         (void)sim_source(lw, 3, T_U32, 0);
@@ -132,16 +130,16 @@ void sim_lower_createpolicy(sim_lower *lw, const sim_statement *s) {
 /* --- mbarrier --------------------------------------------------------------------------------- */
 
 static void check_order(sim_lower *lw, const sim_statement *s) {
-    bool order = has(s, M_release) || has(s, M_acquire) || has(s, M_relaxed),
-         scope = has(s, M_cta) || has(s, M_cluster);
+    bool order = sim_has(s, M_release) || sim_has(s, M_acquire) || sim_has(s, M_relaxed),
+         scope = sim_has(s, M_cta) || sim_has(s, M_cluster);
     if (order && !scope)
         sim_reject(lw, "Modifier '.relaxed' or '.release' requires scope with '%s' instruction", lw->full);
     if (scope && !order) sim_reject(lw, "Modifier '.cta' requires order with '%s' instruction", lw->full);
     if (order)
-        sim_require_version(lw, "mbarrier with memory order", has(s, M_relaxed) && s->form->sub <= MB_DROP ? 86 : 80,
-                            90);
-    if (has(s, M_shared_cta) || has(s, M_shared_cluster)) sim_require_version(lw, "shared::cta", 78, 30);
-    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 80, 90);
+        sim_require_version(lw, "mbarrier with memory order",
+                            sim_has(s, M_relaxed) && s->form->sub <= MB_DROP ? 86 : 80, 90);
+    if (sim_has(s, M_shared_cta) || sim_has(s, M_shared_cluster)) sim_require_version(lw, "shared::cta", 78, 30);
+    if (sim_has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 80, 90);
 }
 
 /* init, inval, arrive, arrive_drop, expect_tx, complete_tx; x of the form: 1 expect_tx, 2 noComplete */
@@ -158,7 +156,7 @@ void sim_lower_mbarrier(sim_lower *lw, const sim_statement *s) {
     if (!sim_operands_between(lw, least, most)) return;
     check_order(lw, s);
     if (token) at = 1;
-    if (token && has(s, M_shared_cluster) && s->operands[0].kind != O_SINK)
+    if (token && sim_has(s, M_shared_cluster) && s->operands[0].kind != O_SINK)
         sim_reject(
             lw, "Sink '_' is expected as a destination operand for instruction '%s' with '.shared::cluster'",
             lw->full);
@@ -186,16 +184,16 @@ void sim_lower_mbarrier(sim_lower *lw, const sim_statement *s) {
 
 /* s->form->sub: 0 test_wait, 1 try_wait */
 void sim_lower_mbarrier_wait(sim_lower *lw, const sim_statement *s) {
-    bool parity = has(s, M_parity), patient = s->form->sub;
+    bool parity = sim_has(s, M_parity), patient = s->form->sub;
     sim_place a;
     if (!sim_operands_between(lw, 3, patient ? 4 : 3)) return;
-    bool order = has(s, M_acquire) || has(s, M_relaxed), scope = has(s, M_cta) || has(s, M_cluster);
+    bool order = sim_has(s, M_acquire) || sim_has(s, M_relaxed), scope = sim_has(s, M_cta) || sim_has(s, M_cluster);
     if (order != scope) sim_reject(lw, "Order and scope of '%s' go together", lw->full);
     if (order)
-        sim_require_version(lw, "mbarrier wait with memory order", has(s, M_relaxed) ? 86 : 80,
-                            patient || has(s, M_relaxed) ? 90 : 80);
+        sim_require_version(lw, "mbarrier wait with memory order", sim_has(s, M_relaxed) ? 86 : 80,
+                            patient || sim_has(s, M_relaxed) ? 90 : 80);
     if (parity) sim_require_version(lw, "mbarrier.test_wait.parity", 71, 80);
-    if (has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 30);
+    if (sim_has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 30);
     bool good = sim_lower_place(lw, 1, shared_space(s), &a);
     const sim_operand *phase = &s->operands[2];
     if (parity && phase->kind == O_INT && (phase->value < 0 || phase->value > 1))
@@ -226,7 +224,7 @@ void sim_lower_mbarrier_cp_async(sim_lower *lw, const sim_statement *s) {
     if (!sim_operands_between(lw, 1, 1) || !sim_lower_place(lw, 0, shared_space(s), &a)) return;
     sim_ins *i = sim_emit(lw, sim_mbarrier_cp_async, F_MEMORY);
     set_address(i, &a);
-    i->op = has(s, M_noinc);
+    i->op = sim_has(s, M_noinc);
 }
 
 /* --- bulk copies ------------------------------------------------------------------------------ */
@@ -258,10 +256,10 @@ static bool reduction(sim_lower *lw, const sim_statement *s, bool to_global, boo
     sim_type t = typed ? (sim_type)s->types[0] : T_NONE;
     snprintf(word, sizeof word, " %s ", sim_types[t].name);
     for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++) {
-        if (!has(s, reductions[k].mod)) continue;
+        if (!sim_has(s, reductions[k].mod)) continue;
         *op = reductions[k].op;
         bool half = t == T_F16 || t == T_BF16;
-        if (typed && half && *op == A_ADD && !has(s, M_noftz))
+        if (typed && half && *op == A_ADD && !sim_has(s, M_noftz))
             sim_reject(lw, "Modifier '.noftz' required for instruction '%s'", lw->full);
         if (!typed || strstr(to_global ? reductions[k].global : reductions[k].shared, word)) return true;
         sim_reject(lw, "Incorrect type '.%s' for operation '.%s' in instruction '%s'", sim_types[t].name,
@@ -278,11 +276,11 @@ static void bulk_list(sim_lower *lw, uint32_t *list) {
 
 /* Lowers the operands after the addresses: the mask of .multicast, the cache hint. */
 static void lower_bulk_modifiers(sim_lower *lw, const sim_statement *s, uint32_t at, uint32_t list) {
-    if (has(s, M_multicast_cluster)) {
+    if (sim_has(s, M_multicast_cluster)) {
         uint32_t mask = sim_source(lw, at++, T_U16, 0);
         lw->k->lists[list + BULK_MASK] = mask;
     }
-    if (has(s, M_L2_cache_hint)) (void)sim_source(lw, at, T_U64, 0);
+    if (sim_has(s, M_L2_cache_hint)) (void)sim_source(lw, at, T_U64, 0);
 }
 
 /* s->form->sub: 0 global to shared, 1 shared to global, 2 shared to another block's, 3 prefetch */
@@ -291,13 +289,13 @@ void sim_lower_bulk(sim_lower *lw, const sim_statement *s) {
              n = (sub == 3   ? 2u
                   : sub == 1 ? 3u
                              : 4u)
-                 + has(s, M_multicast_cluster) + has(s, M_L2_cache_hint);
+                 + sim_has(s, M_multicast_cluster) + sim_has(s, M_L2_cache_hint);
     uint32_t size_at = sub == 3 ? 1 : 2;
     bool reduce = !strncmp(s->form->name, "cp.reduce", 9), good = true;
     uint8_t op = 0;
     sim_place dst, src, bar;
     if (!sim_operands_between(lw, n, n)) return;
-    if (has(s, M_shared_cta) && sub == 0)
+    if (sim_has(s, M_shared_cta) && sub == 0)
         sim_require_version(lw, "cp.async.bulk with .shared::cta destination", 86, 90);
     if (reduce && !reduction(lw, s, sub == 1, true, &op)) return;
     bulk_list(lw, &list);
@@ -329,7 +327,7 @@ void sim_lower_bulk(sim_lower *lw, const sim_statement *s) {
     i->list = list;
     i->space = sub == 1 ? SP_GLOBAL : SP_SHARED;
     i->x = cluster_bit(s);
-    i->width = (uint8_t)((has(s, M_multicast_cluster) ? BULK_MULTICAST : 0) | (reduce ? BULK_REDUCE : 0)
+    i->width = (uint8_t)((sim_has(s, M_multicast_cluster) ? BULK_MULTICAST : 0) | (reduce ? BULK_REDUCE : 0)
                          | (sub == 1 ? BULK_GROUP : 0) | (sub ? BULK_FROM_SHARED : 0));
     i->op = op;
     i->type = reduce ? s->types[0] : T_NONE;
@@ -344,14 +342,14 @@ void sim_lower_bulk_group(sim_lower *lw, const sim_statement *s) {
     }
     sim_ins *i = sim_emit(lw, wait ? sim_bulk_wait : sim_bulk_commit, F_MEMORY);
     if (wait) i->imm = s->operands[0].value;
-    i->op = has(s, M_read);
+    i->op = sim_has(s, M_read);
 }
 
 /* --- tensors ---------------------------------------------------------------------------------- */
 
 static uint32_t rank_of(const sim_statement *s) {
     for (uint32_t k = 0; k < 5; k++)
-        if (has(s, M_dim1 + (int)k)) return k + 1;
+        if (sim_has(s, M_dim1 + (int)k)) return k + 1;
     return 0;
 }
 
@@ -380,12 +378,12 @@ void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
              n = (sub == 0   ? 3u
                   : sub == 1 ? 2u
                              : 1u)
-                 + has(s, M_multicast_cluster) + has(s, M_L2_cache_hint);
+                 + sim_has(s, M_multicast_cluster) + sim_has(s, M_L2_cache_hint);
     bool reduce = !strncmp(s->form->name, "cp.reduce", 9), good;
     uint8_t op = 0;
     sim_place map, shared, bar;
     if (!sim_operands_between(lw, n, n)) return;
-    if (has(s, M_shared_cta) && sub == 0)
+    if (sim_has(s, M_shared_cta) && sub == 0)
         sim_require_version(lw, "cp.async.bulk.tensor with .shared::cta destination", 86, 90);
     if (reduce && !reduction(lw, s, true, false, &op)) return;
     bulk_list(lw, &list);
@@ -419,8 +417,8 @@ void sim_lower_bulk_tensor(sim_lower *lw, const sim_statement *s) {
     i->count = (uint8_t)rank_of(s);
     i->space = sub == 1 ? SP_GLOBAL : SP_SHARED;
     i->x = cluster_bit(s);
-    i->width = (uint8_t)(BULK_TENSOR | (has(s, M_multicast_cluster) ? BULK_MULTICAST : 0) | (reduce ? BULK_REDUCE : 0)
-                         | (sub == 1 ? BULK_GROUP | BULK_FROM_SHARED : 0));
+    i->width = (uint8_t)(BULK_TENSOR | (sim_has(s, M_multicast_cluster) ? BULK_MULTICAST : 0)
+                         | (reduce ? BULK_REDUCE : 0) | (sub == 1 ? BULK_GROUP | BULK_FROM_SHARED : 0));
     i->op = op;
 }
 
@@ -434,7 +432,7 @@ void sim_lower_proxy_fence(sim_lower *lw, const sim_statement *s) {
         sim_reject(lw, "Argument 1 of instruction 'fence.proxy': expected to be 128");
         return;
     }
-    bool shared = !n && has(s, M_async) && !has(s, M_global);
+    bool shared = !n && sim_has(s, M_async) && !sim_has(s, M_global);
     sim_emit(lw, shared ? sim_proxy_fence : sim_nop, F_PLAIN);
 }
 
@@ -442,7 +440,7 @@ void sim_lower_proxy_fence(sim_lower *lw, const sim_statement *s) {
 void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
     bool reduce = s->form->sub, good;
     sim_type t = (sim_type)s->types[0];
-    uint32_t count = has(s, M_v2) ? 2 : has(s, M_v4) ? 4 : 1, list;
+    uint32_t count = sim_has(s, M_v2) ? 2 : sim_has(s, M_v4) ? 4 : 1, list;
     uint8_t op = 0;
     sim_space space = shared_space(s);
     sim_place dst, bar;
@@ -454,7 +452,7 @@ void sim_lower_store_async(sim_lower *lw, const sim_statement *s) {
     }
     if (reduce) {
         for (size_t k = 0; k < sizeof reductions / sizeof *reductions; k++)
-            if (has(s, reductions[k].mod)) {
+            if (sim_has(s, reductions[k].mod)) {
                 char word[16];
                 snprintf(word, sizeof word, " %s ", sim_types[t].name);
                 op = reductions[k].op;
@@ -519,7 +517,7 @@ void sim_lower_tensormap(sim_lower *lw, const sim_statement *s) {
     }
     gate_suffix(lw, "tensormap.replace");
     size_t k = 0;
-    while (k < sizeof fields / sizeof *fields && !has(s, fields[k].mod)) k++;
+    while (k < sizeof fields / sizeof *fields && !sim_has(s, fields[k].mod)) k++;
     if (k == sizeof fields / sizeof *fields) {
         sim_reject(lw, "A field is required for instruction 'tensormap.replace'");
         return;
@@ -537,7 +535,7 @@ void sim_lower_tensormap(sim_lower *lw, const sim_statement *s) {
         }
         index = (uint32_t)s->operands[1].value;
     }
-    bool good = sim_lower_place(lw, 0, has(s, M_global) ? SP_GLOBAL : shared_space(s), &a);
+    bool good = sim_lower_place(lw, 0, sim_has(s, M_global) ? SP_GLOBAL : shared_space(s), &a);
     uint32_t c = sim_source(lw, n - 1, fields[k].wide ? T_B64 : T_B32, 0);
     if (!good) return;
     sim_ins *i = sim_emit(lw, sim_tensormap_replace, F_MEMORY);
@@ -550,5 +548,5 @@ void sim_lower_tensormap(sim_lower *lw, const sim_statement *s) {
 void sim_lower_prefetch_map(sim_lower *lw, const sim_statement *s) {
     sim_place a;
     if (!sim_operands_between(lw, 1, 1)) return;
-    if (sim_lower_place(lw, 0, has(s, M_param) ? SP_PARAM : SP_GENERIC, &a)) sim_emit(lw, sim_nop, F_PLAIN);
+    if (sim_lower_place(lw, 0, sim_has(s, M_param) ? SP_PARAM : SP_GENERIC, &a)) sim_emit(lw, sim_nop, F_PLAIN);
 }

@@ -4,9 +4,6 @@
 #include "lower.h"
 #include "race.h"
 
-static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
-static uint32_t width_of(sim_type t) { return sim_types[t].bytes <= 4 ? 1 : sim_types[t].bytes / 4u; }
-
 static void refuse(sim_lower *lw, const char *a, const char *b)
 {
     sim_reject(lw, "Modifier '.%s' cannot be combined with modifier '.%s'", a, b);
@@ -16,11 +13,11 @@ static void refuse(sim_lower *lw, const char *a, const char *b)
 
 static sim_space space_of(const sim_statement *s)
 {
-    if (has(s, M_global)) return SP_GLOBAL;
-    if (has(s, M_shared) || has(s, M_shared_cta) || has(s, M_shared_cluster)) return SP_SHARED;
-    if (has(s, M_local)) return SP_LOCAL;
-    if (has(s, M_const)) return SP_CONST;
-    if (has(s, M_param) || has(s, M_param_entry) || has(s, M_param_func)) return SP_PARAM;
+    if (sim_has(s, M_global)) return SP_GLOBAL;
+    if (sim_has(s, M_shared) || sim_has(s, M_shared_cta) || sim_has(s, M_shared_cluster)) return SP_SHARED;
+    if (sim_has(s, M_local)) return SP_LOCAL;
+    if (sim_has(s, M_const)) return SP_CONST;
+    if (sim_has(s, M_param) || sim_has(s, M_param_entry) || sim_has(s, M_param_func)) return SP_PARAM;
     return SP_GENERIC;
 }
 
@@ -155,12 +152,12 @@ bool sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *
 /* Order and scope of an access: X_VOLATILE if it is strong, and the bits of race.h. */
 static uint32_t order_bits(const sim_statement *s, bool atomic)
 {
-    bool strong = atomic || has(s, M_volatile) || has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release)
-               || has(s, M_acq_rel) || has(s, M_mmio);
-    uint32_t scope = has(s, M_cta) ? SCOPE_CTA : has(s, M_cluster) ? SCOPE_CLUSTER : SCOPE_GPU;
+    bool strong = atomic || sim_has(s, M_volatile) || sim_has(s, M_mmio) || sim_has(s, M_relaxed)
+                  || sim_has(s, M_acquire) || sim_has(s, M_release) || sim_has(s, M_acq_rel);
+    uint32_t scope = sim_has(s, M_cta) ? SCOPE_CTA : sim_has(s, M_cluster) ? SCOPE_CLUSTER : SCOPE_GPU;
     return (strong ? X_VOLATILE | scope << X_SCOPE_SHIFT : 0)
-           | (has(s, M_acquire) || has(s, M_acq_rel) ? X_ACQUIRE : 0)
-           | (has(s, M_release) || has(s, M_acq_rel) ? X_RELEASE : 0);
+           | (sim_has(s, M_acquire) || sim_has(s, M_acq_rel) ? X_ACQUIRE : 0)
+           | (sim_has(s, M_release) || sim_has(s, M_acq_rel) ? X_RELEASE : 0);
 }
 
 /* cp.async.commit_group, wait_group, wait_all */
@@ -182,17 +179,17 @@ void sim_lower_fence(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 0, 0)) return;
     sim_ins *i = sim_emit(lw, sim_fence, F_PLAIN);
-    i->x = (has(s, M_cta) ? SCOPE_CTA : has(s, M_cluster) ? SCOPE_CLUSTER : SCOPE_GPU) << X_SCOPE_SHIFT;
+    i->x = (sim_has(s, M_cta) ? SCOPE_CTA : sim_has(s, M_cluster) ? SCOPE_CLUSTER : SCOPE_GPU) << X_SCOPE_SHIFT;
     if (strcmp(s->opcode, "fence")) return;
-    if (has(s, M_acquire)) i->x |= X_ACQUIRE;                 /* one-sided */
-    if (has(s, M_release)) i->x |= X_RELEASE;
+    if (sim_has(s, M_acquire)) i->x |= X_ACQUIRE;                 /* one-sided */
+    if (sim_has(s, M_release)) i->x |= X_RELEASE;
 }
 
 /* --- ld, st ----------------------------------------------------------------------------------- */
 
 static uint32_t vector_count(const sim_statement *s)
 {
-    return has(s, M_v2) ? 2 : has(s, M_v4) ? 4 : has(s, M_v8) ? 8 : 1;
+    return sim_has(s, M_v2) ? 2 : sim_has(s, M_v4) ? 4 : sim_has(s, M_v8) ? 8 : 1;
 }
 
 static void refuse_state_space(sim_lower *lw, const sim_statement *s, int mod, sim_space space)
@@ -211,65 +208,65 @@ static void check_memory_mods(sim_lower *lw, const sim_statement *s, sim_space s
                               uint32_t count)
 {
     static const uint16_t cops[] = { M_ca, M_cg, M_cs, M_lu, M_cv, M_wb, M_wt };
-    bool ordered = has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release);
-    bool scope = has(s, M_cta) || has(s, M_gpu) || has(s, M_sys) || has(s, M_cluster);
+    bool ordered = sim_has(s, M_relaxed) || sim_has(s, M_acquire) || sim_has(s, M_release);
+    bool scope = sim_has(s, M_cta) || sim_has(s, M_gpu) || sim_has(s, M_sys) || sim_has(s, M_cluster);
     uint32_t bytes = count * sim_types[t].bytes;
-    if (has(s, M_weak) || ordered) sim_require_version(lw, "memory consistency model", 60, 70);
+    if (sim_has(s, M_weak) || ordered) sim_require_version(lw, "memory consistency model", 60, 70);
     if (ordered && !scope) {
         sim_reject(lw, "Scope modifier required for instruction '%s'", lw->full);
     }
     if (!ordered && scope) {
         sim_reject(lw, "Scope modifier without .relaxed, .acquire or .release for instruction '%s'", lw->full);
     }
-    if (has(s, M_cluster)) sim_require_version(lw, ".cluster", 78, 90);
-    if (has(s, M_mmio)) sim_require_version(lw, ".mmio", 82, 70);
-    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
-    if (has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 20);
-    if (has(s, M_param_entry) || has(s, M_param_func)) sim_require_version(lw, "param::entry", 83, 20);
+    if (sim_has(s, M_cluster)) sim_require_version(lw, ".cluster", 78, 90);
+    if (sim_has(s, M_mmio)) sim_require_version(lw, ".mmio", 82, 70);
+    if (sim_has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
+    if (sim_has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 20);
+    if (sim_has(s, M_param_entry) || sim_has(s, M_param_func)) sim_require_version(lw, "param::entry", 83, 20);
     for (size_t k = 0; k < sizeof cops / sizeof *cops; k++) {
-        if (!has(s, cops[k])) continue;
+        if (!sim_has(s, cops[k])) continue;
         const char *name = sim_mod_name(cops[k]);
-        if (has(s, M_volatile)) refuse(lw, "volatile", name);
+        if (sim_has(s, M_volatile)) refuse(lw, "volatile", name);
         if (ordered)
-            refuse(lw, has(s, M_relaxed) ? "relaxed" : has(s, M_acquire) ? "acquire" : "release", name);
+            refuse(lw, sim_has(s, M_relaxed) ? "relaxed" : sim_has(s, M_acquire) ? "acquire" : "release", name);
     }
-    if (has(s, M_nc)) {
+    if (sim_has(s, M_nc)) {
         sim_require_version(lw, ".nc", 31, 32);
         if (space != SP_GLOBAL) {
             sim_reject(lw, "Modifier '.nc' requires state space .global in instruction '%s'", lw->full);
         }
-        if (has(s, M_volatile)) refuse(lw, "volatile", "nc");
+        if (sim_has(s, M_volatile)) refuse(lw, "volatile", "nc");
         if (ordered) refuse(lw, "relaxed or acquire", "nc");
     }
     for (int id = M_L1_evict_normal; id <= M_L1_no_allocate; id++) {
-        if (!has(s, id)) continue;
+        if (!sim_has(s, id)) continue;
         sim_require_version(lw, sim_mod_name(id), 74, 70);
         require_global(lw, s, space, id);
         for (size_t k = 0; k < sizeof cops / sizeof *cops; k++)
-            if (has(s, cops[k])) refuse(lw, sim_mod_name(id), sim_mod_name(cops[k]));
-        if (has(s, M_volatile)) refuse(lw, sim_mod_name(id), "volatile");
+            if (sim_has(s, cops[k])) refuse(lw, sim_mod_name(id), sim_mod_name(cops[k]));
+        if (sim_has(s, M_volatile)) refuse(lw, sim_mod_name(id), "volatile");
     }
-    for (int id = M_L2_64B; id <= M_L2_256B; id++) if (has(s, id)) require_global(lw, s, space, id);
-    if (has(s, M_L2_cache_hint)) {
+    for (int id = M_L2_64B; id <= M_L2_256B; id++) if (sim_has(s, id)) require_global(lw, s, space, id);
+    if (sim_has(s, M_L2_cache_hint)) {
         require_global(lw, s, space, M_L2_cache_hint);
-        if (has(s, M_volatile)) refuse(lw, "L2::cache_hint", "volatile");
+        if (sim_has(s, M_volatile)) refuse(lw, "L2::cache_hint", "volatile");
     }
-    if (has(s, M_mmio)) {
+    if (sim_has(s, M_mmio)) {
         require_global(lw, s, space, M_mmio);
-        if (!has(s, M_sys)) refuse(lw, "mmio", "cta, .cluster or .gpu");
-        if (!has(s, M_relaxed) && !has(s, M_async))
+        if (!sim_has(s, M_sys)) refuse(lw, "mmio", "cta, .cluster or .gpu");
+        if (!sim_has(s, M_relaxed) && !sim_has(s, M_async))
             sim_reject(lw, "Modifier '.mmio' requires modifier '.relaxed' for instruction '%s'", lw->full);
     }
     static const uint16_t strong[] = { M_volatile, M_relaxed, M_acquire, M_release };
     for (size_t k = 0; k < sizeof strong / sizeof *strong; k++)
-        if (has(s, strong[k]) && (space == SP_CONST || space == SP_LOCAL || space == SP_PARAM))
+        if (sim_has(s, strong[k]) && (space == SP_CONST || space == SP_LOCAL || space == SP_PARAM))
             refuse_state_space(lw, s, strong[k], space);
-    if (has(s, M_weak) && (has(s, M_volatile) || has(s, M_nc) || ordered))
-        refuse(lw, "weak", has(s, M_nc) ? "nc" : has(s, M_volatile) ? "volatile" : "relaxed and such");
-    if (has(s, M_L2_64B) || has(s, M_L2_128B)) sim_require_version(lw, "L2::128B", 74, 75);
-    if (has(s, M_L2_256B)) sim_require_version(lw, "L2::256B", 74, 80);
-    if (has(s, M_L2_cache_hint)) sim_require_version(lw, "L2::cache_hint", 74, 80);
-    if (has(s, M_L2_evict_last) || has(s, M_L2_evict_normal) || has(s, M_L2_evict_first)) {
+    if (sim_has(s, M_weak) && (sim_has(s, M_volatile) || sim_has(s, M_nc) || ordered))
+        refuse(lw, "weak", sim_has(s, M_nc) ? "nc" : sim_has(s, M_volatile) ? "volatile" : "relaxed and such");
+    if (sim_has(s, M_L2_64B) || sim_has(s, M_L2_128B)) sim_require_version(lw, "L2::128B", 74, 75);
+    if (sim_has(s, M_L2_256B)) sim_require_version(lw, "L2::256B", 74, 80);
+    if (sim_has(s, M_L2_cache_hint)) sim_require_version(lw, "L2::cache_hint", 74, 80);
+    if (sim_has(s, M_L2_evict_last) || sim_has(s, M_L2_evict_normal) || sim_has(s, M_L2_evict_first)) {
         sim_require_version(lw, "L2 eviction priority", 88, 100);
         if (bytes != 32) {
             sim_reject(lw, "L2 eviction priority requires .v8.b32 or .v4.b64 in instruction '%s'", lw->full);
@@ -369,12 +366,12 @@ static void truncate_to_registers(sim_lower *lw, uint32_t count, uint32_t list)
 
 void sim_lower_ld(sim_lower *lw, const sim_statement *s)
 {
-    bool ldu = !strcmp(s->opcode, "ldu"), hint = has(s, M_L2_cache_hint);
+    bool ldu = !strcmp(s->opcode, "ldu"), hint = sim_has(s, M_L2_cache_hint);
     sim_type t = (sim_type)s->types[0];
     uint32_t count = vector_count(s), list;
     address a;
     if (!sim_operands_between(lw, hint ? 3 : 2, hint ? 3 : 2)) return;
-    sim_space space = ldu && !has(s, M_global) ? SP_GENERIC : space_of(s);
+    sim_space space = ldu && !sim_has(s, M_global) ? SP_GENERIC : space_of(s);
     check_memory_mods(lw, s, space, t, count);
     bool good = lower_address(lw, 1, space, &a);
     if (hint) (void)sim_source(lw, 2, T_U64, 0);
@@ -392,8 +389,8 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
     i->x = (is_signed ? X_SIGNED : 0) | order_bits(s, false);
-    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
-    if (has(s, M_nc) || ldu) i->x |= X_NC;
+    if (sim_has(s, M_shared_cluster)) i->x |= X_CLUSTER;
+    if (sim_has(s, M_nc) || ldu) i->x |= X_NC;
     if (space == SP_PARAM) i->x |= X_PARAM;
     i->d = lw->k->lists[list];
     if (is_signed) truncate_to_registers(lw, count, list);
@@ -401,7 +398,7 @@ void sim_lower_ld(sim_lower *lw, const sim_statement *s)
 
 void sim_lower_st(sim_lower *lw, const sim_statement *s)
 {
-    bool hint = has(s, M_L2_cache_hint);
+    bool hint = sim_has(s, M_L2_cache_hint);
     sim_type t = (sim_type)s->types[0];
     uint32_t count = vector_count(s), list;
     address a;
@@ -428,7 +425,7 @@ void sim_lower_st(sim_lower *lw, const sim_statement *s)
     i->count = (uint8_t)count;
     i->type = (uint8_t)t;
     i->x = order_bits(s, false);
-    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
+    if (sim_has(s, M_shared_cluster)) i->x |= X_CLUSTER;
     i->b = lw->k->lists[list];
 }
 
@@ -437,7 +434,7 @@ void sim_lower_hint(sim_lower *lw, const sim_statement *s)
     uint32_t n = s->form->sub ? 2 : 1;
     address a;
     if (!sim_operands_between(lw, n, n)) return;
-    if (!lower_address(lw, 0, has(s, M_global) ? SP_GLOBAL : has(s, M_local) ? SP_LOCAL : SP_GENERIC, &a))
+    if (!lower_address(lw, 0, sim_has(s, M_global) ? SP_GLOBAL : sim_has(s, M_local) ? SP_LOCAL : SP_GENERIC, &a))
         return;
     if (n == 2 && (s->operands[1].kind != O_INT || s->operands[1].value != 128))
         sim_mismatch(lw, 1, "expected 128");
@@ -453,10 +450,10 @@ void sim_lower_hint(sim_lower *lw, const sim_statement *s)
 
 void sim_lower_cp_async(sim_lower *lw, const sim_statement *s)
 {
-    bool hint = has(s, M_L2_cache_hint), cg = has(s, M_cg);
+    bool hint = sim_has(s, M_L2_cache_hint), cg = sim_has(s, M_cg);
     address to, from;
     if (!sim_operands_between(lw, hint ? 4 : 3, hint ? 5 : 4)) return;
-    if (has(s, M_L2_64B) || has(s, M_L2_128B) || has(s, M_L2_256B))
+    if (sim_has(s, M_L2_64B) || sim_has(s, M_L2_128B) || sim_has(s, M_L2_256B))
         sim_require_version(lw, "cp.async with .level::prefetch_size", 74, 80);
     if (hint) sim_require_version(lw, "cp.async with .level::cache_hint", 74, 80);
     bool good = lower_address(lw, 0, SP_SHARED, &to);
@@ -513,12 +510,12 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
                 { M_xor, A_XOR, " b32 b64 " },
                 { M_exch, A_EXCH, " b32 b64 b128 " },
                 { M_cas, A_CAS, " b16 b32 b64 b128 " } };
-    bool red = !strcmp(s->opcode, "red"), hint = has(s, M_L2_cache_hint);
+    bool red = !strcmp(s->opcode, "red"), hint = sim_has(s, M_L2_cache_hint);
     uint32_t k = 0, count = vector_count(s), n, list = 0, values;
     sim_type t = s->type_count == 1 ? (sim_type)s->types[0] : T_NONE;
     char word[16];
     address a;
-    while (!has(s, ops[k].mod)) k++;
+    while (!sim_has(s, ops[k].mod)) k++;
     snprintf(word, sizeof word, " %s ", sim_types[t].name);
     bool half = t == T_F16 || t == T_BF16 || t == T_F16X2 || t == T_BF16X2;
     if (t == T_NONE || !strstr(ops[k].types, word) || (half && ops[k].op != A_ADD && count == 1)) {
@@ -526,7 +523,7 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
                    sim_mod_name(ops[k].mod));
         return;
     }
-    if (half != has(s, M_noftz)) {
+    if (half != sim_has(s, M_noftz)) {
         sim_reject(lw,
                    half ? "Modifier '.noftz' required for instruction '%s'"
                        : "Illegal modifier '.noftz' for instruction '%s'",
@@ -547,11 +544,11 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
         sim_require_version(lw, "64-bit atom.min and such", 31, 32);
     if (t == T_B16) sim_require_version(lw, "atom.cas.b16", 63, 70);
     if (t == T_B128) sim_require_version(lw, "atom.b128", 83, 90);
-    if (has(s, M_relaxed) || has(s, M_acquire) || has(s, M_release) || has(s, M_acq_rel))
+    if (sim_has(s, M_relaxed) || sim_has(s, M_acquire) || sim_has(s, M_release) || sim_has(s, M_acq_rel))
         sim_require_version(lw, "memory consistency model", 60, 70);
-    if (has(s, M_cta) || has(s, M_gpu) || has(s, M_sys)) sim_require_version(lw, "atomic scopes", 50, 60);
-    if (has(s, M_cluster)) sim_require_version(lw, ".cluster", 78, 90);
-    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
+    if (sim_has(s, M_cta) || sim_has(s, M_gpu) || sim_has(s, M_sys)) sim_require_version(lw, "atomic scopes", 50, 60);
+    if (sim_has(s, M_cluster)) sim_require_version(lw, ".cluster", 78, 90);
+    if (sim_has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
     if (hint) sim_require_version(lw, "L2::cache_hint", 74, 80);
     n = (red ? 2u : 3u) + (ops[k].op == A_CAS) + hint;
     if (!sim_operands_between(lw, n, n)) return;
@@ -574,7 +571,7 @@ void sim_lower_atom(sim_lower *lw, const sim_statement *s)
     i->type = (uint8_t)t;
     i->size = (uint8_t)bytes;
     i->count = (uint8_t)count;
-    if (has(s, M_shared_cluster)) i->x |= X_CLUSTER;
+    if (sim_has(s, M_shared_cluster)) i->x |= X_CLUSTER;
 }
 
 /* --- addresses as values ---------------------------------------------------------------------- */
@@ -584,10 +581,10 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
     if (!sim_operands_between(lw, 2, 2)) return;
     sim_type t = s->type_count ? (sim_type)s->types[0] : T_U64;
     sim_space space = space_of(s);
-    if (has(s, M_param)) sim_require_version(lw, "cvta.param", 77, 70);
-    if (has(s, M_param_entry)) sim_require_version(lw, "param::entry", 83, 70);
-    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
-    if (has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 30);
+    if (sim_has(s, M_param)) sim_require_version(lw, "cvta.param", 77, 70);
+    if (sim_has(s, M_param_entry)) sim_require_version(lw, "param::entry", 83, 70);
+    if (sim_has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
+    if (sim_has(s, M_shared_cta)) sim_require_version(lw, "shared::cta", 78, 30);
     if (t != T_U64) {
         sim_reject(lw, "cvta.u32 conflicts with .address_size 64");
         return;
@@ -599,7 +596,7 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
         sim_space where;
         const sim_symbol *y = o->symbol;
         while (y->alias) y = y->alias;
-        if (!sim_symbol_address(lw, y, &at, &where) || has(s, M_to)) {
+        if (!sim_symbol_address(lw, y, &at, &where) || sim_has(s, M_to)) {
             sim_mismatch(lw, 1, "expected a variable's address");
             return;
         }
@@ -615,16 +612,16 @@ void sim_lower_cvta(sim_lower *lw, const sim_statement *s)
     i->d = d;
     i->a = a;
     i->space = (uint8_t)space;
-    i->op = has(s, M_to);
+    i->op = sim_has(s, M_to);
 }
 
 void sim_lower_isspacep(sim_lower *lw, const sim_statement *s)
 {
     if (!sim_operands_between(lw, 2, 2)) return;
-    if (has(s, M_param)) sim_require_version(lw, "isspacep.param", 77, 70);
-    if (has(s, M_param_entry)) sim_require_version(lw, "param::entry", 83, 70);
-    if (has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
-    if (has(s, M_const)) sim_require_version(lw, "isspacep.const", 31, 20);
+    if (sim_has(s, M_param)) sim_require_version(lw, "isspacep.param", 77, 70);
+    if (sim_has(s, M_param_entry)) sim_require_version(lw, "param::entry", 83, 70);
+    if (sim_has(s, M_shared_cluster)) sim_require_version(lw, "shared::cluster", 78, 90);
+    if (sim_has(s, M_const)) sim_require_version(lw, "isspacep.const", 31, 20);
     uint32_t d = sim_dest_pred(lw, &s->operands[0], 0), a = sim_source(lw, 1, T_U64, 0);
     sim_ins *i = sim_emit(lw, sim_isspacep, F_PLAIN);
     i->d = d;
@@ -639,7 +636,7 @@ static void check_rounding(sim_lower *lw, const sim_statement *s, const char *ne
     static const char *const names[] = { "rn", "rz", "rm", "rp", "rna", "rs", "rni", "rzi", "rmi", "rpi" };
     int found = 0, wrong = 0;
     for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
-        if (!has(s, M_rn + (int)k)) continue;
+        if (!sim_has(s, M_rn + (int)k)) continue;
         found++;
         size_t n = strlen(names[k]);
         bool legal = false;
@@ -658,7 +655,7 @@ static void check_rounding(sim_lower *lw, const sim_statement *s, const char *ne
 static bool allow_modifiers(sim_lower *lw, const sim_statement *s, const char *allowed)
 {
     for (int id = M_rpi + 1; id < M_COUNT; id++) {
-        if (!has(s, id)) continue;
+        if (!sim_has(s, id)) continue;
         const char *name = sim_mod_name(id), *p = strstr(allowed, name);
         size_t n = strlen(name);
         while (p && !((p == allowed || p[-1] == ' ') && (!p[n] || p[n] == ' '))) p = strstr(p + 1, name);
@@ -684,18 +681,20 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
              (d == T_F16 || d == T_BF16) && a == T_F32 ? "relu satfinite " : "");
     if (d == T_TF32 && a == T_F32) {
         check_rounding(lw, s, "rn rz rna", false);
-        if (has(s, M_rna)) sim_require_version(lw, "cvt.rna.tf32", has(s, M_satfinite) ? 81 : 70, 80);
-        else sim_require_version(lw, "cvt.rn.tf32", has(s, M_satfinite) ? 86 : 78, has(s, M_satfinite) ? 100 : 90);
+        if (sim_has(s, M_rna)) sim_require_version(lw, "cvt.rna.tf32", sim_has(s, M_satfinite) ? 81 : 70, 80);
+        else
+            sim_require_version(lw, "cvt.rn.tf32", sim_has(s, M_satfinite) ? 86 : 78,
+                                sim_has(s, M_satfinite) ? 100 : 90);
         allow_modifiers(lw, s, "relu satfinite");
     } else if ((d == T_F16X2 || d == T_BF16X2) && a == T_F32) {
         check_rounding(lw, s, "rn rz", false);
-        sim_require_version(lw, "cvt to .f16x2", has(s, M_satfinite) ? 81 : 70, 80);
+        sim_require_version(lw, "cvt to .f16x2", sim_has(s, M_satfinite) ? 81 : 70, 80);
         allow_modifiers(lw, s, "relu satfinite");
     } else if ((d == T_E4M3X2 || d == T_E5M2X2) && (a == T_F32 || a == T_F16X2)) {
         check_rounding(lw, s, "rn", false);
         sim_require_version(lw, "cvt to .e4m3x2", lw->m->target >= 90 ? 78 : 81, 89);
         allow_modifiers(lw, s, "relu satfinite");
-        if (!has(s, M_satfinite)) {
+        if (!sim_has(s, M_satfinite)) {
             sim_reject(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         }
     } else if (d == T_F16X2 && (a == T_E4M3X2 || a == T_E5M2X2)) {
@@ -719,8 +718,8 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
         allow_modifiers(lw, s, allowed);
     } else if (a == T_BF16 && d == T_F32) {
         check_rounding(lw, s, "", true);
-        sim_require_version(lw, "cvt.f32.bf16", has(s, M_ftz) || has(s, M_sat) ? 78 : 71,
-                            has(s, M_ftz) || has(s, M_sat) ? 90 : 80);
+        sim_require_version(lw, "cvt.f32.bf16", sim_has(s, M_ftz) || sim_has(s, M_sat) ? 78 : 71,
+                            sim_has(s, M_ftz) || sim_has(s, M_sat) ? 90 : 80);
         allow_modifiers(lw, s, allowed);
     } else if (sim_types[d].bytes == sim_types[a].bytes) { /* f16 to bf16, or the reverse */
         check_rounding(lw, s, "rn rz rm rp", true);
@@ -734,8 +733,8 @@ static bool check_cvt(sim_lower *lw, const sim_statement *s, sim_type d, sim_typ
         check_rounding(lw, s, "rn rz rm rp", false);
         if (d == T_BF16 && a == T_F32) sim_require_version(lw, "cvt.bf16.f32", 70, 80);
         else if (d == T_BF16 || a == T_BF16) sim_require_version(lw, "cvt with .bf16", 78, 90);
-        if (has(s, M_relu)) sim_require_version(lw, "cvt with .relu", 70, 80);
-        if (has(s, M_satfinite)) sim_require_version(lw, "cvt with .satfinite", 81, 80);
+        if (sim_has(s, M_relu)) sim_require_version(lw, "cvt with .relu", 70, 80);
+        if (sim_has(s, M_satfinite)) sim_require_version(lw, "cvt with .satfinite", 81, 80);
         allow_modifiers(lw, s, allowed);
     }
     return lw->errors == before;
@@ -877,7 +876,7 @@ void sim_lower_vote(sim_lower *lw, const sim_statement *s)
              a = sim_source_pred(lw, 1), e = sim_source(lw, 2, T_U32, 0);
     sim_ins *i = sim_emit(lw, sim_vote, F_SYNC);
     i->d = d; i->a = a; i->e = e;
-    i->op = ballot ? 3 : has(s, M_all) ? 0 : has(s, M_any) ? 1 : 2;
+    i->op = ballot ? 3 : sim_has(s, M_all) ? 0 : sim_has(s, M_any) ? 1 : 2;
 }
 
 void sim_lower_match(sim_lower *lw, const sim_statement *s)
@@ -893,7 +892,7 @@ void sim_lower_match(sim_lower *lw, const sim_statement *s)
     sim_ins *i = sim_emit(lw, sim_match, F_SYNC);
     i->d = d; i->q = q; i->a = a; i->e = e;
     i->op = s->form->sub;
-    i->width = (uint8_t)width_of(t);
+    i->width = (uint8_t)sim_slots_of(t);
 }
 
 void sim_lower_redux(sim_lower *lw, const sim_statement *s)
@@ -904,11 +903,11 @@ void sim_lower_redux(sim_lower *lw, const sim_statement *s)
     sim_ins *i = sim_emit(lw, sim_redux, F_SYNC);
     i->d = d; i->a = a; i->e = e;
     i->x = t == T_S32 ? X_SIGNED : 0;
-    i->op = has(s, M_add)   ? A_ADD
-            : has(s, M_min) ? A_MIN
-            : has(s, M_max) ? A_MAX
-            : has(s, M_and) ? A_AND
-            : has(s, M_or)  ? A_OR
+    i->op = sim_has(s, M_add)   ? A_ADD
+            : sim_has(s, M_min) ? A_MIN
+            : sim_has(s, M_max) ? A_MAX
+            : sim_has(s, M_and) ? A_AND
+            : sim_has(s, M_or)  ? A_OR
                             : A_XOR;
 }
 

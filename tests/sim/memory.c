@@ -866,7 +866,7 @@ uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t addres
         r.host = w->launch->params;
         r.size = access == SIM_READ ? w->launch->param_bytes : 0;
     } else if (r.space == SP_LOCAL) {
-        size_t start = ((size_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
+        size_t start = (size_t)sim_thread_of(w, lane) * w->kernel->local_bytes;
         r.host = b->local ? b->local + start : NULL;          /* NULL: nothing is in bounds */
         r.shadow = b->local ? b->local_shadow + start / 8 : NULL;
         r.size = w->kernel->local_bytes;

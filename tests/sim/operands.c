@@ -61,7 +61,7 @@ void sim_operand_read(sim_warp *w, const sim_ins *i, uint64_t offset)
 
 void sim_operand_read_by(sim_warp *w, const sim_ins *i, uint32_t lane, sim_block *b, uint64_t offset, uint32_t number)
 {
-    uint32_t thread = w->index * SIM_LANES + lane, group = sim_tensor_pipe_of(w, lane)->committed;
+    uint32_t thread = sim_thread_of(w, lane), group = sim_tensor_pipe_of(w, lane)->committed;
     uint64_t issuer = sim_block_index(w->block);
     sim_proxy_read(w, i, lane, b, offset, 16);
     if (!sim_option.async) return;

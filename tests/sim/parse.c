@@ -1296,15 +1296,6 @@ static sim_space variable_space(parser *s)
 
 /* --- functions -------------------------------------------------------------------------------- */
 
-static void gate(parser *s, const char *what, uint32_t version, uint32_t target)
-{
-    if (s->m->target < target)
-        sim_error(s->m, s->line, "Feature '%s' requires .target sm_%u or higher", what, target);
-    if (s->m->version < version)
-        sim_error(s->m, s->line, "Feature '%s' requires PTX ISA .version %u.%u or later", what, version / 10,
-                  version % 10);
-}
-
 /* Skips the rest of a string; it may span lines. */
 static void skip_string(parser *s)
 {
@@ -1324,7 +1315,7 @@ static void parse_pragma(parser *s)
         expect(s, '"');
         for (size_t k = 0; k < sizeof gates / sizeof *gates; k++)
             if (!strncmp(s->p, gates[k].text, strlen(gates[k].text)))
-                gate(s, gates[k].text, gates[k].version, gates[k].target);
+                require_version(s, gates[k].text, gates[k].version, gates[k].target);
         skip_string(s);
     } while (accept(s, ','));
     expect(s, ';');
@@ -1473,16 +1464,16 @@ static void parse_tuning(parser *s, sim_function *f)
             if (m->version > 20)
                 sim_error(m, line, "Deprecated feature: '.maxnctapersm directive' not supported as of PTX version 2.1");
         } else if (directive(s, "reqnctapercluster")) {
-            gate(s, ".reqnctapercluster", 78, 90);
+            require_version(s, ".reqnctapercluster", 78, 90);
             parse_triple(s, f->reqnctapercluster, NULL);
         } else if (directive(s, "maxclusterrank")) {
-            gate(s, ".maxclusterrank", 78, 90);
+            require_version(s, ".maxclusterrank", 78, 90);
             f->maxclusterrank = plain_number(s);
         } else if (directive(s, "explicitcluster")) {
-            gate(s, ".explicitcluster", 78, 90);
+            require_version(s, ".explicitcluster", 78, 90);
             f->explicitcluster = true;
         } else if (directive(s, "blocksareclusters")) {
-            gate(s, ".blocksareclusters", 90, 90);
+            require_version(s, ".blocksareclusters", 90, 90);
             f->blocksareclusters = true;
         } else if (directive(s, "pragma")) parse_pragma(s);
         else break;
@@ -1497,11 +1488,11 @@ static void parse_conventions(parser *s, sim_function *f)
 {
     for (;;) {
         if (directive(s, "noreturn")) {
-            gate(s, ".noreturn", 64, 30);
+            require_version(s, ".noreturn", 64, 30);
             f->noreturn = true;
             if (f->return_count) sim_error(s->m, s->line, "Invalid directive '.noreturn' for function '%s'", f->name);
         } else if (directive(s, "abi_preserve_control") || directive(s, "abi_preserve")) {
-            gate(s, ".abi_preserve", 90, 80);
+            require_version(s, ".abi_preserve", 90, 80);
             (void)plain_number(s);
         } else return;
     }

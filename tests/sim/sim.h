@@ -375,7 +375,7 @@ typedef enum sim_flow {
     F_YIELD,
     F_CALL,
     F_RETURN,
-    F_WAIT                             /* the handler sets w->gone to the lanes that wait at this instruction */
+    F_WAIT                             /* the handler sets w->waiting_lanes: those that wait at this instruction */
 } sim_flow;
 
 #define SIM_CONST_BANK 0x80000000u     /* operand slots: bit 31 selects the launch's constant bank */
@@ -856,6 +856,8 @@ void sim_warp_fault(sim_warp *w, int code);
 void sim_watch(sim_warp *w, const sim_ins *i, uint32_t active, uint32_t m);
 void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, uint32_t m);
 
+/* The index of a lane's thread in its block. */
+static inline uint32_t sim_thread_of(const sim_warp *w, uint32_t lane) { return w->index * SIM_LANES + lane; }
 static inline uint32_t *sim_slot(const sim_warp *w, uint32_t s)
 {
     return w->bank[s >> 31] + (size_t)(s & 0x7fffffffu) * SIM_LANES;

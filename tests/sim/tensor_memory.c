@@ -71,11 +71,9 @@ static sim_tensor_memory *memory_of(sim_warp *w) {
     return t;
 }
 
-static uint32_t thread_of(const sim_warp *w, uint32_t lane) { return w->index * SIM_LANES + lane; }
-
 sim_tensor_pipe *sim_tensor_pipe_of(sim_warp *w, uint32_t lane) {
     sim_tensor_memory *t = memory_of(w);
-    uint32_t thread = thread_of(w, lane);
+    uint32_t thread = sim_thread_of(w, lane);
     if (!t) return NULL;
     for (uint32_t n = 0; n < t->pipes; n++)
         if (t->pipe[n].thread == thread) return &t->pipe[n];
@@ -105,7 +103,7 @@ sim_tensor_pipe *sim_tensor_issue(sim_warp *w, const sim_ins *i, uint32_t lane) 
 uint32_t sim_tensor_counts(sim_warp *w, uint32_t lane, bool commit, sim_clock_entry out[4]) {
     const sim_tensor_memory *t = w->block->tensor;
     const sim_tensor_warp *x = &t->warp[w->index];
-    uint32_t n = 0, thread = thread_of(w, lane), issued = 0;
+    uint32_t n = 0, thread = sim_thread_of(w, lane), issued = 0;
     for (uint32_t k = 0; k < t->pipes; k++)
         if (t->pipe[k].thread == thread) issued = t->pipe[k].issued;
     if (commit) out[n++] = (sim_clock_entry){SIM_COUNT_DONE + thread, issued};
@@ -234,7 +232,7 @@ void sim_tensor_operate(sim_warp *w, const sim_ins *i, uint32_t lane, const sim_
     sim_tensor_memory *t = sim_tensor_of_block(p->block);
     const sim_tensor_pipe *pipe = sim_tensor_pipe_of(w, lane);
     if (!t || !pipe) return;
-    uint32_t thread = thread_of(w, lane);
+    uint32_t thread = sim_thread_of(w, lane);
     bool any = shape == SIM_TENSOR_IN_LINE;
     access c = {.w = w, .ins = i, .lane = lane, .writes = writes};
     sim_tensor_touch now = {.ins = i,

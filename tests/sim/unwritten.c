@@ -49,7 +49,6 @@ struct sim_unwritten {
     uint32_t origin_count, origin_capacity, warps;
     uint16_t hash[HASH];
     uint16_t *shared, *local; /* origins by word */
-    size_t local_words;
     marks *of;
 };
 
@@ -506,7 +505,7 @@ static void undefined(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t lan
 {
     marks *x = marks_of(w);
     SIM_EACH_LANE(l, lanes) {
-        origin o = {.ins = i, .thread = w->index * SIM_LANES + l, .gap = G_WIDE, .why = (uint8_t)y,
+        origin o = {.ins = i, .thread = sim_thread_of(w, l), .gap = G_WIDE, .why = (uint8_t)y,
                     .byte = read ? read[l] : 0};
         if (x && y != W_ABSENT && get(w, x, slot, l)) continue; /* an operand was unwritten */
         if (x) set_known_bits(w, x, slot, l, UINT64_MAX, remember(w, &o) | COMPUTED);
@@ -582,7 +581,7 @@ void sim_unwritten_register(sim_warp *w, const sim_ins *i, uint32_t slot, bool p
         return;
     }
     SIM_EACH_LANE(l, lanes) {
-        origin o = {.ins = i, .name = name ? name : "?", .thread = w->index * SIM_LANES + l, .gap = G_WIDE};
+        origin o = {.ins = i, .name = name ? name : "?", .thread = sim_thread_of(w, l), .gap = G_WIDE};
         if (pred) {
             put_pred(w, x, slot, 1u << l, SIM_FULL, remember(w, &o));
             continue;
@@ -601,7 +600,7 @@ static uint32_t computed(sim_warp *w, const sim_ins *i, uint32_t from, uint32_t 
     if (from & COMPUTED || !n || n > u->origin_count || !u->origins[n - 1].name) return from | COMPUTED;
     origin o = u->origins[n - 1];
     o.ins = i;
-    o.thread = w->index * SIM_LANES + lane;
+    o.thread = sim_thread_of(w, lane);
     return remember(w, &o) | COMPUTED;
 }
 
@@ -984,7 +983,7 @@ bool sim_unwritten_load(sim_warp *w, const sim_ins *i, uint32_t m, const sim_unw
             if (bits && !from) {
                 uint64_t shown = p->at[l] + (uint64_t)k * size;
                 if (p->space == SP_LOCAL) shown %= w->kernel->local_bytes;
-                origin o = {i,    NULL,  shown,    w->index * SIM_LANES + l,
+                origin o = {i,    NULL,  shown,    sim_thread_of(w, l),
                             size, first, p->space, gap_at(p, offset, size), false, W_UNWRITTEN};
                 from = remember(w, &o);
             }
@@ -1126,7 +1125,7 @@ void sim_unwritten_copied(sim_warp *w, uint32_t lane, uint64_t from, uint64_t to
 {
     struct sim_unwritten *u = w->block->unwritten;
     if (!u || !u->local) return;
-    uint64_t start = ((uint64_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
+    uint64_t start = (uint64_t)sim_thread_of(w, lane) * w->kernel->local_bytes;
     for (uint32_t n = 0; n < bytes; n += 4) u->local[(start + to + n) / 4] = u->local[(start + from + n) / 4];
 }
 
@@ -1134,7 +1133,7 @@ void sim_unwritten_forgotten(sim_warp *w, uint32_t lane, uint64_t from, uint64_t
 {
     struct sim_unwritten *u = w->block->unwritten;
     if (!u || !u->local) return;
-    uint64_t start = ((uint64_t)w->index * SIM_LANES + lane) * w->kernel->local_bytes;
+    uint64_t start = (uint64_t)sim_thread_of(w, lane) * w->kernel->local_bytes;
     for (uint64_t n = from; n < to; n++) u->local[(start + n) / 4] = 0;
 }
 
