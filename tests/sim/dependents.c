@@ -152,10 +152,6 @@ static void note(sim_grid *g, const sim_warp *w, const sim_ins *i, uint32_t lane
 
 static const char *const verbs[] = {"reads", "writes", "updates"};
 
-static bool conflict(int a, int b) {
-    return a == SIM_WRITE || b == SIM_WRITE || (a == SIM_UPDATE) != (b == SIM_UPDATE);
-}
-
 enum { SEE, TELL, TELL_BEHIND, TELL_NC };
 
 static void report_access(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
@@ -187,7 +183,7 @@ static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, u
         uint32_t first = at < address ? (uint32_t)(address - at) : 0,
                  past = end - at < 4 ? (uint32_t)(end - at) : 4;
         for (int other = SIM_UPDATE; other >= SIM_READ; other--) {
-            if (!(x->bytes[other] & ((1u << past) - (1u << first))) || !conflict(access, other)) continue;
+            if (!(x->bytes[other] & ((1u << past) - (1u << first))) || !sim_accesses_conflict(access, other)) continue;
             if (how != SEE) report_access(g, w, i, lane, at + first, access, x, other, how);
             return true;
         }

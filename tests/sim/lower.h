@@ -183,6 +183,8 @@ typedef struct sim_place { uint32_t slot; bool wide; int64_t offset; sim_space s
 bool     sim_lower_place(sim_lower *lw, uint32_t index, sim_space space, sim_place *out);
 uint32_t sim_special_slot(sim_lower *lw, const sim_operand *o);
 
+/* Operand `index` as an integer constant from least to most; false: refused. */
+bool sim_constant_operand(sim_lower *lw, uint32_t index, int64_t least, int64_t most, int64_t *out);
 static inline bool sim_has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
 /* The number of 32-bit slots of a register of type t. */
 static inline uint32_t sim_slots_of(sim_type t)

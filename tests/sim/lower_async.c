@@ -5,7 +5,7 @@
 #include <stdarg.h>
 
 /* Refuses instructions that need a target with a suffix: sm_90a, sm_100f, ... */
-static void gate_suffix(sim_lower *lw, const char *what) {
+static void require_suffix(sim_lower *lw, const char *what) {
     if (!lw->m->target_suffix)
         sim_reject(lw, "Instruction '%s' is not supported on .target 'sm_%u': it needs sm_%ua", what,
                    lw->m->target, lw->m->target);
@@ -89,7 +89,7 @@ void sim_lower_griddepcontrol(sim_lower *lw, const sim_statement *s) {
 void sim_lower_setmaxnreg(sim_lower *lw, const sim_statement *s) {
     const sim_operand *o = &s->operands[0];
     if (!sim_operands_between(lw, 1, 1)) return;
-    gate_suffix(lw, "setmaxnreg");
+    require_suffix(lw, "setmaxnreg");
     if (o->kind != O_INT) {
         sim_mismatch(lw, 0, "expected a constant");
         return;
@@ -515,7 +515,7 @@ void sim_lower_tensormap(sim_lower *lw, const sim_statement *s) {
         i->op = 255;
         return;
     }
-    gate_suffix(lw, "tensormap.replace");
+    require_suffix(lw, "tensormap.replace");
     size_t k = 0;
     while (k < sizeof fields / sizeof *fields && !sim_has(s, fields[k].mod)) k++;
     if (k == sizeof fields / sizeof *fields) {

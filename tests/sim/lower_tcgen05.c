@@ -217,23 +217,6 @@ static bool registers(sim_lower *lw, uint32_t index, uint32_t count, bool destin
     return true;
 }
 
-static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most, uint32_t *out) {
-    const sim_operand *o = &lw->s->operands[index];
-    if (o->kind != O_INT) {
-        sim_mismatch(lw, index, "expected a constant");
-        return false;
-    }
-    if (o->value < least || o->value > most) {
-        sim_reject(lw,
-                             "Argument %u of instruction '%s': value '%lld' out of range, expected to be in range "
-                             "[%lld..%lld]",
-                             index, lw->full, (long long)o->value, (long long)least, (long long)most);
-        return false;
-    }
-    *out = (uint32_t)o->value;
-    return true;
-}
-
 static sim_ins *emit(sim_lower *lw, sim_handler fn, sim_flow flow, const sim_tcgen05 *t) {
     sim_tcgen05 *kept = sim_alloc(lw->m, sizeof *kept);
     *kept = *t;
@@ -313,7 +296,11 @@ static void lower_access(sim_lower *lw, const words *o, bool load, sim_tcgen05 *
     sim_type type = t->reduce ? (sim_type)t->reduce_type : T_B32;
     index = at + 1;
     good &= tensor_address(lw, at, &t->d);
-    if (t->shape == TS_16X32BX2) good &= constant(lw, load ? index : 1, 0, 511, &t->split);
+    if (t->shape == TS_16X32BX2) {
+        int64_t split = 0;
+        good &= sim_constant_operand(lw, load ? index : 1, 0, 511, &split);
+        t->split = (uint32_t)split;
+    }
     good &= registers(lw, list, t->regs, load, type, &t->list);
     if (reduce) t->result = sim_dest(lw, 1, type, 0);
     if (!good) return;
@@ -422,8 +409,8 @@ static void lower_mma(sim_lower *lw, const words *o, sim_tcgen05 *t) {
         t->zero_mask = sim_source(lw, at++, T_B64, 0);
         t->has_zero_mask = true;
     } else if (at < s->operand_count) {
-        uint32_t v = 0;
-        good &= constant(lw, at++, 0, 15, &v);
+        int64_t v = 0;
+        good &= sim_constant_operand(lw, at++, 0, 15, &v);
         t->scale_d = (uint8_t)v;
         gate(lw, lw->full, ON_100A | ON_100F | ON_103A, 86);
         if (t->kind != TK_F16 && t->kind != TK_TF32) {

@@ -136,7 +136,7 @@ static bool require_one(sim_lower *lw, const words *o, uint64_t group, const cha
 }
 
 /* Refuses targets outside one family of chips: sm_90a; sm_120a, sm_120f, sm_121a, sm_121f. */
-static void gate_family(sim_lower *lw, uint32_t version, uint32_t least, uint32_t most)
+static void require_family(sim_lower *lw, uint32_t version, uint32_t least, uint32_t most)
 {
     const sim_module *m = lw->m;
     if (m->target < least || m->target > most || !m->target_suffix)
@@ -201,7 +201,7 @@ static sim_ins *emit(sim_lower *lw, sim_handler fn, const sim_tensor *t)
     return i;
 }
 
-static bool constant(sim_lower *lw, uint32_t index, int64_t least, int64_t most, int64_t *out)
+bool sim_constant_operand(sim_lower *lw, uint32_t index, int64_t least, int64_t most, int64_t *out)
 {
     const sim_operand *o = &lw->s->operands[index];
     if (o->kind != O_INT) {
@@ -246,7 +246,7 @@ static bool matrix_memory(sim_lower *lw, const sim_statement *s, bool load, sim_
         return false;
     }
     if (!small)
-        gate_family(lw, 86, 100, 199);
+        require_family(lw, 86, 100, 199);
     else
         sim_require_version(lw, lw->full, load ? (o.have & W(SHARED_CTA) ? 78 : 65) : 78, load ? 75 : 90);
     t->m = (uint16_t)o.m;
@@ -400,7 +400,7 @@ static bool lower_sparse(sim_lower *lw, uint32_t at, uint32_t k, uint8_t a, sim_
         return false;
     }
     t->metadata = sim_source(lw, at, T_B32, 0);
-    if (!constant(lw, at + 1, 0, threads >= 4 ? 0 : threads == 2 ? 1 : 3, &selector)) return false;
+    if (!sim_constant_operand(lw, at + 1, 0, threads >= 4 ? 0 : threads == 2 ? 1 : 3, &selector)) return false;
     t->selector = (uint8_t)selector;
     t->sparse = true;
     return true;
@@ -486,13 +486,13 @@ static bool check_mma_words(sim_lower *lw, const words *o, const mma_row *row, b
             sim_reject(lw, "Modifier '.sp::ordered_metadata' required for instruction '%s'", lw->full);
             return false;
         }
-        gate_family(lw, row->version, 120, 121);
+        require_family(lw, row->version, 120, 121);
     } else {
         if (o->type_count != 4 || o->have & (W(BLOCK_SCALE) | W(VEC_1X) | W(VEC_2X) | W(VEC_4X))) {
             sim_reject(lw, "Unexpected instruction types specified for '%s'", lw->full);
             return false;
         }
-        if (row->target == 120) gate_family(lw, row->version, 120, 121);
+        if (row->target == 120) require_family(lw, row->version, 120, 121);
         else sim_require_version(lw, lw->full, row->version, row->target);
     }
     if (o->have & W(SP_ORDERED)) sim_require_version(lw, lw->full, 85, 80);
@@ -711,7 +711,7 @@ static bool wgmma_order(sim_lower *lw, const words *o)
         return false;
     }
     uint32_t count = which == W(WAIT) ? 1 : 0;
-    if (!sim_operands_between(lw, count, count) || (count && !constant(lw, 0, 0, INT32_MAX, &pending)))
+    if (!sim_operands_between(lw, count, count) || (count && !sim_constant_operand(lw, 0, 0, INT32_MAX, &pending)))
         return false;
     if (which == W(WAIT)) {
         sim_ins *gather = sim_emit(lw, sim_wgmma_gather, F_WAIT);
@@ -786,7 +786,7 @@ static void lower_wgmma_product(sim_lower *lw, const sim_statement *s, const wor
         *(n ? &t.b_negative : &t.a_negative) = s->operands[at].value < 0;
     }
     for (uint32_t n = shared ? 0 : 1; n < 2 && row->transposes; n++, at++) {
-        if (!constant(lw, at, 0, 1, &v)) return;
+        if (!sim_constant_operand(lw, at, 0, 1, &v)) return;
         *(n ? &t.b_trans : &t.a_trans) = v;
     }
     uint32_t regs = registers_of(16u * t.n, o->types[0]);

@@ -8,10 +8,8 @@
 #include "lower.h"
 #include "arith.h"
 
-static bool has(const sim_statement *s, int mod) { return sim_mod(&s->mods, mod); }
-
 /* Refuses targets that are not in `list`, names of architectures and families between spaces. */
-static void gate_family(sim_lower *lw, const char *what, uint32_t version, const char *list)
+static void require_targets(sim_lower *lw, const char *what, uint32_t version, const char *list)
 {
     char name[16];
     snprintf(name, sizeof name, " %u%c ", lw->m->target, lw->m->target_suffix ? lw->m->target_suffix : ' ');
@@ -131,7 +129,7 @@ static void sim_widen(sim_warp *w, const sim_ins *i, uint32_t m)
 static bool allow_modifiers(sim_lower *lw, const sim_statement *s, const uint16_t *allowed, size_t count)
 {
     for (int id = 1; id < M_COUNT; id++) {
-        bool good = !has(s, id);
+        bool good = !sim_has(s, id);
         for (size_t k = 0; k < count; k++) good |= allowed[k] == id;
         if (good) continue;
         sim_reject(lw, "%s modifier '.%s' for instruction 'cvt' of these types",
@@ -146,24 +144,24 @@ static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_
     static const uint16_t stochastically[] = { M_rs, M_relu, M_satfinite },
                           nearest[] = { M_rn, M_relu, M_satfinite }, exactly[] = { M_rn, M_relu },
                           exponent[] = { M_rz, M_rp, M_satfinite }, plain[] = { M_rn };
-    bool rs = has(s, M_rs), finite = d != T_F16X2 && d != T_BF16X2 && d != T_UE8M0X2;
+    bool rs = sim_has(s, M_rs), finite = d != T_F16X2 && d != T_BF16X2 && d != T_UE8M0X2;
     if (a == T_UE8M0X2) {
         if (!allow_modifiers(lw, s, plain, 1)) return false;
     } else if (a != T_F32 && a != T_BF16X2) {
         if (!allow_modifiers(lw, s, exactly, 2)) return false;
     } else if (d == T_UE8M0X2) {
         if (!allow_modifiers(lw, s, exponent, 3)) return false;
-        if (has(s, M_rz) == has(s, M_rp)) {
+        if (sim_has(s, M_rz) == sim_has(s, M_rp)) {
             sim_reject(lw, "Rounding modifier required for instruction 'cvt'");
             return false;
         }
     } else if (!(rs ? allow_modifiers(lw, s, stochastically, 3) : allow_modifiers(lw, s, nearest, 3)))
         return false;
-    if (!rs && d != T_UE8M0X2 && !has(s, M_rn)) {
+    if (!rs && d != T_UE8M0X2 && !sim_has(s, M_rn)) {
         sim_reject(lw, "Rounding modifier required for instruction 'cvt'");
         return false;
     }
-    if (finite && !has(s, M_satfinite)) {
+    if (finite && !sim_has(s, M_satfinite)) {
         sim_reject(lw, "Modifier '.satfinite' required for instruction 'cvt'");
         return false;
     }
@@ -172,9 +170,9 @@ static bool check_narrow(sim_lower *lw, const sim_statement *s, sim_type d, sim_
         return false;
     }
     if (rs)
-        gate_family(lw, ".rs", 87, " 100a 103a ");
+        require_targets(lw, ".rs", 87, " 100a 103a ");
     else
-        gate_family(lw, sim_types[a == T_F32 || a == T_BF16X2 ? d : a].name, 86, narrow_targets);
+        require_targets(lw, sim_types[a == T_F32 || a == T_BF16X2 ? d : a].name, 86, narrow_targets);
     return true;
 }
 
@@ -185,7 +183,7 @@ bool sim_lower_narrow_cvt(sim_lower *lw, const sim_statement *s)
     sim_type d = (sim_type)s->types[0], a = (sim_type)s->types[1];
     bool to_two = d == T_E2M1X2 || d == T_E2M3X2 || d == T_E3M2X2 || d == T_UE8M0X2,
          to_four = d == T_E4M3X4 || d == T_E5M2X4 || d == T_E2M1X4 || d == T_E2M3X4 || d == T_E3M2X4,
-         from_two = a == T_E2M1X2 || a == T_E2M3X2 || a == T_E3M2X2 || a == T_UE8M0X2, rs = has(s, M_rs);
+         from_two = a == T_E2M1X2 || a == T_E2M3X2 || a == T_E3M2X2 || a == T_UE8M0X2, rs = sim_has(s, M_rs);
     if (!to_two && !to_four && !from_two && !rs) return false;
     bool legal = to_four          ? a == T_F32
                  : d == T_UE8M0X2 ? a == T_F32 || a == T_BF16X2
@@ -296,15 +294,15 @@ static void sim_redux_f32(sim_warp *w, const sim_ins *i, uint32_t m)
 
 void sim_lower_redux_f32(sim_lower *lw, const sim_statement *s)
 {
-    gate_family(lw, "redux.f32", 86, " 100a 100f 103a 103f ");
+    require_targets(lw, "redux.f32", 86, " 100a 100f 103a 103f ");
     if (!sim_operands_between(lw, 3, 3)) return;
     uint32_t d = sim_dest(lw, 0, T_F32, 0), a = sim_source(lw, 1, T_F32, 0), e = sim_source(lw, 2, T_B32, 0);
     sim_ins *i = sim_emit(lw, sim_redux_f32, F_SYNC);
     i->d = d;
     i->a = a;
     i->e = e;
-    i->op = has(s, M_max);
-    i->x = sim_flags_of(s) | (has(s, M_abs) ? X_ABS : 0);
+    i->op = sim_has(s, M_max);
+    i->x = sim_flags_of(s) | (sim_has(s, M_abs) ? X_ABS : 0);
 }
 
 /* --- performance monitor events --------------------------------------------------------------- */

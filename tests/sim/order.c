@@ -156,9 +156,6 @@ static void report_race(const sim_allocation *a, const use *now, const use *befo
                     (unsigned long long)(lo - a->base), (unsigned long long)(hi - a->base), what);
 }
 
-static bool conflict(sim_access a, sim_access b)
-{ return a == SIM_WRITE || b == SIM_WRITE || (a == SIM_UPDATE) != (b == SIM_UPDATE); }
-
 /* Compares an access with those recorded, then records it; owns its map from then on. */
 static void order(const sim_work *w, sim_allocation *a, use now)
 {
@@ -166,7 +163,7 @@ static void order(const sim_work *w, sim_allocation *a, use now)
     if (a->uses && a->uses->cleared != sim_times_cleared) { a->uses->cleared = sim_times_cleared; a->uses->told = 0; }
     for (uint32_t k = 0; a->uses && k < a->uses->count && a->uses->told < MOST_TOLD; k++) {
         const use *before = &a->uses->list[k];
-        if (before->id == now.id || !conflict((sim_access)before->access, (sim_access)now.access)) continue;
+        if (before->id == now.id || !sim_accesses_conflict(before->access, now.access)) continue;
         if (sim_clock_covers(w->clock, before->id, before->seq) || !overlap(a, before, &now)) continue;
         const uint64_t pair[4] = { before->id, before->seq, now.id, now.seq };
         if (!memcmp(pair, a->uses->last, sizeof pair)) continue;

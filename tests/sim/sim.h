@@ -900,6 +900,8 @@ sim_handler sim_op_handler(int op);
 
 /* memory.c: accesses of one thread, with the checks of ld and st */
 typedef enum sim_access { SIM_READ, SIM_WRITE, SIM_UPDATE } sim_access;
+static inline bool sim_accesses_conflict(int a, int b)
+{ return a == SIM_WRITE || b == SIM_WRITE || (a == SIM_UPDATE) != (b == SIM_UPDATE); }
 void sim_combine(const sim_ins *how, uint8_t *p, uint32_t size, uint64_t value, bool global);
 uint8_t *sim_reach(sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address, sim_space space,
                    uint32_t bytes, sim_access access);
@@ -915,6 +917,7 @@ void sim_atom(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cp_async(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_cvta(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_isspacep(sim_warp *w, const sim_ins *i, uint32_t mask);
+void sim_check_whole_warp(sim_warp *w, const sim_ins *i, uint32_t m);
 void sim_nop(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_shfl(sim_warp *w, const sim_ins *i, uint32_t mask);
 void sim_vote(sim_warp *w, const sim_ins *i, uint32_t mask);

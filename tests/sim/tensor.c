@@ -365,14 +365,11 @@ static void multiply(const double *a, const double *b, double *c, uint32_t m, ui
         multiply_by(a, b, c, m, n, k, false);
 }
 
-/* Reports lanes that a warp-wide instruction lacks because the block has no such threads, or because they have
- * exited; exec.c has reported those that took another path. */
-static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m)
+/* Before an instruction on matrices: fills the tables, once; the whole warp must be here. */
+static void begin_matrix(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     pthread_once(&prepared, prepare);
-    if (SIM_UNLIKELY(m != SIM_FULL) && !(w->live & ~m) && sim_option.sync_masks)
-        sim_report_at(w, i, "absent-lane", sim_lowest(m),
-                      "only lanes 0x%08x of the warp are here; all 32 are needed", m);
+    sim_check_whole_warp(w, i, m);
 }
 
 /* --- sparse A --------------------------------------------------------------------------------- */
@@ -534,7 +531,7 @@ void sim_mma(sim_warp *w, const sim_ins *i, uint32_t m)
     static const int modes[4] = { FE_TONEAREST, FE_TOWARDZERO, FE_DOWNWARD, FE_UPWARD };
     const sim_tensor *t = sim_tensor_of(i);
     double a[SIM_MAX_A], b[SIM_MAX_B], c[SIM_MAX_C];
-    whole_warp(w, i, m);
+    begin_matrix(w, i, m);
     w->worker->counts.c.tensor_operations += 2u * t->m * t->n * t->k * (t->quads ? 4u : 1u);
     if (t->quads) {
         mma_quads(w, t, m);
@@ -587,7 +584,7 @@ void sim_ldmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
     bool big = t->m == 16, packed = t->a.type == E_B6X16 || t->a.type == E_B4X16;
     uint32_t rows = (big ? 16u : 8u) * t->count, out[4][SIM_LANES] = { { 0 } };
     uint8_t *row[SIM_LANES], bytes[SIM_LANES][16] = { { 0 } };
-    whole_warp(w, i, m);
+    begin_matrix(w, i, m);
     if (!reach_rows(w, i, t, rows, m, SIM_READ, row)) return;
     for (uint32_t l = 0; l < rows; l++) {
         if (!row[l]) continue;
@@ -627,7 +624,7 @@ void sim_stmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const sim_tensor *t = sim_tensor_of(i);
     uint8_t *row[SIM_LANES];
-    whole_warp(w, i, m);
+    begin_matrix(w, i, m);
     if (!reach_rows(w, i, t, t->count * 8u, m, SIM_WRITE, row)) return;
     for (uint32_t r = 0; r < t->count; r++) {
         const uint32_t *s = slot_of(w, &t->a, r);
@@ -652,7 +649,7 @@ void sim_movmatrix(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const uint32_t *a = sim_slot(w, i->a);
     uint32_t out[SIM_LANES], *d = sim_slot(w, i->d);
-    whole_warp(w, i, m);
+    begin_matrix(w, i, m);
     for (uint32_t l = 0; l < SIM_LANES; l++) {
         uint32_t g = l >> 2, t = l & 3, shift = (g & 1) * 16;
         out[l] = pair16(a[t * 8 + g / 2] >> shift, a[t * 8 + 4 + g / 2] >> shift);
@@ -732,7 +729,7 @@ static void wmma_memory(sim_warp *w, const sim_ins *i, uint32_t m, const sim_fra
     const sim_tensor *t = sim_tensor_of(i);
     walk k = walk_of(t, f);
     uint64_t base[SIM_LANES], stride[SIM_LANES];
-    whole_warp(w, i, m);
+    begin_matrix(w, i, m);
     lane_addresses(w, t, base);
     for (uint32_t l = 0; l < SIM_LANES; l++)
         stride[l] = t->has_stride ? sim_slot(w, t->stride)[l] : t->a_col ? k.rows : k.columns;
@@ -786,7 +783,7 @@ void sim_wgmma_touch(sim_warp *w, const sim_ins *i, const sim_watch_entry *e, ui
 void sim_wgmma_order(sim_warp *w, const sim_ins *i, uint32_t m)
 {
     const sim_group_operands none = { { 0 } };
-    whole_warp(w, i, m);
+    begin_matrix(w, i, m);
     sim_group_step(w, i, &none);
     if (i->op == 1) {
         w->wgmma_groups++;
@@ -987,7 +984,7 @@ void sim_wgmma(sim_warp *w, const sim_ins *i, uint32_t m)
     const sim_tensor *t = sim_tensor_of(i);
     double a[16 * 64], stored[16 * 32], b[SIM_MAX_WIDE_B], c[SIM_MAX_C];
     uint32_t k = t->sparse ? t->k / 2u : t->k, quarter = (w->index & 3) * 16, lane = sim_lowest(m);
-    whole_warp(w, i, m);
+    begin_matrix(w, i, m);
     check_async(w, i, t);
     check_same(w, i, t, m);
     w->worker->counts.c.tensor_operations += 2u * t->m * t->n * t->k;

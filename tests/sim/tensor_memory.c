@@ -316,12 +316,6 @@ bool sim_tensor_allocated(sim_warp *w, const sim_ins *i, uint32_t lane, const si
 
 /* --- alloc, dealloc, relinquish_alloc_permit -------------------------------------------------- */
 
-static void whole_warp(sim_warp *w, const sim_ins *i, uint32_t m) {
-    if (SIM_UNLIKELY(m != SIM_FULL) && !(w->live & ~m) && sim_option.sync_masks)
-        sim_report_at(w, i, "absent-lane", sim_lowest(m),
-                      "only lanes 0x%08x of the warp are here; all 32 are needed", m);
-}
-
 /* Checks that the value is the same in the whole warp. */
 static bool uniform(sim_warp *w, const sim_ins *i, uint32_t slot, uint32_t m, const char *what) {
     const uint32_t *v = sim_slot(w, slot);
@@ -423,7 +417,7 @@ void sim_tcgen05_alloc(sim_warp *w, const sim_ins *i, uint32_t m) {
     uint32_t lane = sim_lowest(m), n = sim_slot(w, i->b)[lane], column;
     if (!t) return;
     sim_tensor_warp *x = &t->warp[w->index];
-    whole_warp(w, i, m);
+    sim_check_whole_warp(w, i, m);
     if (!x->waits) {
         if (!uniform(w, i, i->b, m, "the number of columns") || !good_count(w, i, lane, n)) return;
         if (t->relinquished && sim_option.async)
@@ -490,7 +484,7 @@ void sim_tcgen05_dealloc(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_tensor_memory *t = memory_of(w);
     uint32_t lane = sim_lowest(m), n = sim_slot(w, i->b)[lane], at;
     if (!t) return;
-    whole_warp(w, i, m);
+    sim_check_whole_warp(w, i, m);
     if (!uniform(w, i, o->d.slot, m, "the address") || !uniform(w, i, i->b, m, "the number of columns")
         || !good_count(w, i, lane, n))
         return;
@@ -515,7 +509,7 @@ void sim_tcgen05_dealloc(sim_warp *w, const sim_ins *i, uint32_t m) {
 
 void sim_tcgen05_relinquish(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_tensor_memory *t = memory_of(w);
-    whole_warp(w, i, m);
+    sim_check_whole_warp(w, i, m);
     if (t) t->relinquished = true;
 }
 
@@ -608,7 +602,7 @@ void sim_tcgen05_ld(sim_warp *w, const sim_ins *i, uint32_t m) {
     const uint32_t *list = w->kernel->lists + o->list, *words = w->kernel->lists + o->touched;
     sim_tensor_memory *t = memory_of(w);
     span s;
-    whole_warp(w, i, m);
+    sim_check_whole_warp(w, i, m);
     if (!t || !span_of(w, i, m, &s)) return;
     t->warp[w->index].loads++;
     for (uint32_t k = 0; k < s.parts; k++) access_by_warp(w, i, &s.part[k], false);
@@ -649,7 +643,7 @@ void sim_tcgen05_st(sim_warp *w, const sim_ins *i, uint32_t m) {
     const uint32_t *list = w->kernel->lists + o->list;
     sim_tensor_memory *t = memory_of(w);
     span s;
-    whole_warp(w, i, m);
+    sim_check_whole_warp(w, i, m);
     if (!t || !span_of(w, i, m, &s)) return;
     t->warp[w->index].stores++;
     for (uint32_t k = 0; k < s.parts; k++) access_by_warp(w, i, &s.part[k], true);
@@ -684,7 +678,7 @@ void sim_tensor_register(sim_warp *w, const sim_ins *i, const sim_watch_entry *e
 /* i->op: 0 wait::ld, 1 wait::st */
 void sim_tcgen05_wait(sim_warp *w, const sim_ins *i, uint32_t m) {
     sim_tensor_memory *t = memory_of(w);
-    whole_warp(w, i, m);
+    sim_check_whole_warp(w, i, m);
     if (!t) return;
     sim_tensor_warp *x = &t->warp[w->index];
     if (i->op)

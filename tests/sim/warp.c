@@ -6,6 +6,15 @@
 #include "race.h"
 #include "unwritten.h"
 
+/* Reports lanes that a warp-wide instruction lacks because the block has no such threads, or because they have
+ * exited; exec.c has reported those that took another path. */
+void sim_check_whole_warp(sim_warp *w, const sim_ins *i, uint32_t m)
+{
+    if (SIM_UNLIKELY(m != SIM_FULL) && !(w->live & ~m) && sim_option.sync_masks)
+        sim_report_at(w, i, "absent-lane", sim_lowest(m),
+                      "only lanes 0x%08x of the warp are here; all 32 are needed", m);
+}
+
 void sim_nop(sim_warp *w, const sim_ins *i, uint32_t m) { (void)w; (void)i; (void)m; }
 
 /* Computes the lane that each lane reads from; returns the lanes whose source is in range. */
