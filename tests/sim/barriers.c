@@ -325,7 +325,7 @@ void sim_where_text(const sim_block *b, char *out, size_t cap)
  * was counted between, the launch will repeat for ever. A loop that counts its iterations or reads a clock never
  * repeats: the watchdog ends it. */
 
-enum { SUSPECT_NS = 400000000, CALM_ROUNDS = 256 };
+enum { SUSPECT_NS = 400000000, UNCHANGED_ROUNDS = 256 };
 
 static uint64_t state_of(const sim_warp *w)
 {
@@ -403,7 +403,7 @@ bool sim_check_endless_spin(sim_block *b)
         b->unchanged_since = changes;
         b->unchanged_rounds = 0;
     }
-    if (b->unchanged_rounds < CALM_ROUNDS) { b->unchanged_rounds++; b->quiet = 0; return false; }
+    if (b->unchanged_rounds < UNCHANGED_ROUNDS) { b->unchanged_rounds++; b->quiet = 0; return false; }
     b->quiet = block_repeats(b) ? changes : 0;
     if (!b->quiet) return false;
     sim_worker *w = b->worker;

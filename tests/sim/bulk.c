@@ -9,7 +9,7 @@
 #include "tensor.h"
 #include "race.h"
 
-enum { ROUNDS_MOST = 16, PATIENT_MOST = 64 };
+enum { ROUNDS_MOST = 16, DELAYED_MOST = 64 };
 
 typedef struct sim_copy {
     struct sim_copy *next;
@@ -445,7 +445,7 @@ void sim_copy_complete_random(sim_cluster *c) {
 void sim_copies_advance(sim_cluster *c) {
     for (sim_copy *x = c->pending, *next; x; x = next) {
         next = x->next;
-        if (++x->rounds > ROUNDS_MOST * c->size && !(may_be_delayed(x) && c->pending_count <= PATIENT_MOST))
+        if (++x->rounds > ROUNDS_MOST * c->size && !(may_be_delayed(x) && c->pending_count <= DELAYED_MOST))
             carry_out(c, x);
     }
 }

@@ -27,7 +27,7 @@ static finding findings[MAX_FINDINGS];
 static unsigned finding_count, dropped;
 static finding withdrawn[MAX_FINDINGS];        /* of a launch that is run again (race.c) */
 static unsigned withdrawn_count;
-static uint64_t told;
+static uint64_t finding_order;
 
 sim_options sim_option = { .bounds = 1, .align = 1, .uninitialised = 1, .registers = 1, .barriers = 1,
                            .sync_masks = 1, .watchdog = -1, .suspects = 1, .stack = 65536, .heap = 8 << 20,
@@ -54,7 +54,7 @@ static void merge_finding(finding *f, const sim_finding_place *place, bool pair,
     free(f->text);
     f->text = strcpy(copy, text);
     f->place = *place;
-    f->order = ++told;
+    f->order = ++finding_order;
 }
 
 static int listed(const void *a, const void *b)
@@ -94,7 +94,7 @@ static void store_finding(const char *kind, uint32_t line, uint32_t other_line, 
             f->launch = launch;
             f->count = 1;
             f->place = *place;
-            f->order = ++told;
+            f->order = ++finding_order;
             finding_count++;
         }
     } else dropped++;

@@ -14,7 +14,7 @@ typedef struct copy {
     sim_allocation *a;                 /* of the source; NULL if nothing is read */
     uint32_t to, thread, group;        /* to: offset in shared memory */
     uint8_t bytes, read;               /* read: bytes from the source, the rest is zero */
-    bool told;
+    bool reported;
     uint16_t unwritten;                /* a bit for each byte of the source that nothing had written */
     uint8_t held[16];
 } copy;
@@ -146,7 +146,7 @@ static void finish_copy(sim_warp *w, copy *c)
         at[lane] = c->address;
         sim_race_access(w, c->ins, 1u << lane, at, NULL, c->a, c->read, REC_ASYNC, false);
     }
-    if (w->launch->races && !c->told) {
+    if (w->launch->races && !c->reported) {
         at[lane] = b->shared_lo + c->to;
         sim_race_access(w, c->ins, 1u << lane, at, w->block, NULL, c->bytes, REC_WRITE | REC_ASYNC, false);
     }
@@ -223,8 +223,8 @@ bool sim_async_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *
             copy *c = &s->list[k];
             char detail[700], site[420];
             if (c->to >= offset + bytes || offset >= (uint64_t)c->to + c->bytes) continue;
-            if (c->told || !sim_option.async) break;
-            c->told = true;
+            if (c->reported || !sim_option.async) break;
+            c->reported = true;
             sim_site mine = { i, sim_block_index(b), sim_thread_of(w, lane) },
                      theirs = { c->ins, mine.block, c->thread };
             sim_site_text(w->launch, &theirs, site, sizeof site);

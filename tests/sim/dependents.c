@@ -152,7 +152,7 @@ static void note(sim_grid *g, const sim_warp *w, const sim_ins *i, uint32_t lane
 
 static const char *const verbs[] = {"reads", "writes", "updates"};
 
-enum { SEE, TELL, TELL_BEHIND, TELL_NC };
+enum { NO_REPORT, REPORT, REPORT_PAST_WAIT, REPORT_READ_ONLY_LOAD };
 
 static void report_access(const sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, uint64_t address,
                           int access, const word *x, int other, int how) {
@@ -161,15 +161,16 @@ static void report_access(const sim_grid *g, sim_warp *w, const sim_ins *i, uint
     uint32_t t = x->thread[other];
     const uint32_t *n = g->grid, *m = g->block;
     sim_memory_describe(address, 1, where, sizeof where);
-    sim_report_at(w, i, how == TELL_NC ? "nc-written" : "dependent-race", lane,
+    sim_report_at(w, i, how == REPORT_READ_ONLY_LOAD ? "nc-written" : "dependent-race", lane,
                   "%s global address 0x%llx (%s), which %s %s at line %s by block (%llu,%llu,%llu), thread "
                   "(%u,%u,%u); %s",
                   verbs[access], (unsigned long long)address, where, g->label, verbs[other],
                   g->text && g->text[x->pc[other]] ? g->text[x->pc[other]] : "?",
                   (unsigned long long)(b % n[0]), (unsigned long long)(b / n[0] % n[1]),
                   (unsigned long long)(b / n[0] / n[1]), t % m[0], t / m[0] % m[1], t / (m[0] * m[1]),
-                  how == TELL_NC ? "it may still have run when this kernel began, so .nc may give what was there before"
-                  : how == TELL_BEHIND ? "it may still run, for the kernel between them did not wait for it"
+                  how == REPORT_READ_ONLY_LOAD
+                      ? "it may still have run when this kernel began, so .nc may give what was there before"
+                  : how == REPORT_PAST_WAIT ? "it may still run, for the kernel between them did not wait for it"
                                        : "it may still run, for no griddepcontrol.wait comes before this");
 }
 
@@ -184,7 +185,7 @@ static bool compare(sim_grid *g, sim_warp *w, const sim_ins *i, uint32_t lane, u
                  past = end - at < 4 ? (uint32_t)(end - at) : 4;
         for (int other = SIM_UPDATE; other >= SIM_READ; other--) {
             if (!(x->bytes[other] & ((1u << past) - (1u << first))) || !sim_accesses_conflict(access, other)) continue;
-            if (how != SEE) report_access(g, w, i, lane, at + first, access, x, other, how);
+            if (how != NO_REPORT) report_access(g, w, i, lane, at + first, access, x, other, how);
             return true;
         }
     }
@@ -216,14 +217,14 @@ void sim_grid_touch(sim_warp *w, const sim_ins *i, uint32_t m, const uint64_t *a
     SIM_EACH_LANE(l, m) {
         bool early = false; /* those of `late` are in `early` too */
         for (uint32_t n = 0; n < g->early_count && !early; n++)
-            early = compare(g->early[n], w, i, l, at[l], bytes, access, SEE);
+            early = compare(g->early[n], w, i, l, at[l], bytes, access, NO_REPORT);
         if (!early) continue;
         bool late = lanes_past_wait(w, 1u << l) != 0;
         for (uint32_t n = 0; n < (late ? g->late_count : g->early_count); n++)
             (void)compare(late ? g->late[n] : g->early[n], w, i, l, at[l], bytes, access,
-                          late ? TELL_BEHIND : TELL);
+                          late ? REPORT_PAST_WAIT : REPORT);
         for (uint32_t n = 0; late && n < g->early_count && i->x & X_NC && i->cls == C_MEMORY; n++)
-            (void)compare(g->early[n], w, i, l, at[l], bytes, access, TELL_NC);
+            (void)compare(g->early[n], w, i, l, at[l], bytes, access, REPORT_READ_ONLY_LOAD);
     }
     if (!g->keeps) return;
     pthread_mutex_lock(&g->lock);

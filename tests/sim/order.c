@@ -19,11 +19,11 @@ typedef struct use {
     char label[160];
 } use;
 typedef struct sim_uses {
-    uint32_t count, capacity, told;
+    uint32_t count, capacity, reported;
     uint64_t cleared, last[4];         /* cleared: sim_times_cleared of `told`; last: the pair reported last */
     use list[];
 } sim_uses;
-enum { MOST_USES = 256, MOST_TOLD = 4 };
+enum { MOST_USES = 256, MOST_REPORTED = 4 };
 
 uint64_t sim_order_writes;             /* incremented by each piece of work that writes */
 
@@ -160,8 +160,11 @@ static void report_race(const sim_allocation *a, const use *now, const use *befo
 static void order(const sim_work *w, sim_allocation *a, use now)
 {
     if (a->uses) forget(a->uses, w);
-    if (a->uses && a->uses->cleared != sim_times_cleared) { a->uses->cleared = sim_times_cleared; a->uses->told = 0; }
-    for (uint32_t k = 0; a->uses && k < a->uses->count && a->uses->told < MOST_TOLD; k++) {
+    if (a->uses && a->uses->cleared != sim_times_cleared) {
+        a->uses->cleared = sim_times_cleared;
+        a->uses->reported = 0;
+    }
+    for (uint32_t k = 0; a->uses && k < a->uses->count && a->uses->reported < MOST_REPORTED; k++) {
         const use *before = &a->uses->list[k];
         if (before->id == now.id || !sim_accesses_conflict(before->access, now.access)) continue;
         if (sim_clock_covers(w->clock, before->id, before->seq) || !overlap(a, before, &now)) continue;
@@ -169,7 +172,7 @@ static void order(const sim_work *w, sim_allocation *a, use now)
         if (!memcmp(pair, a->uses->last, sizeof pair)) continue;
         memcpy(a->uses->last, pair, sizeof pair);
         report_race(a, &now, before);
-        a->uses->told++;
+        a->uses->reported++;
     }
     if (has_concurrent_stream(w)) remember(a, &now);
     else free(now.map);

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { VAIN_YIELDS = 16, VAIN_NAPS = 64, NAP_NS = 50000, LONG_NAP_NS = 500000,
+enum { YIELDS = 16, SHORT_NAPS = 64, NAP_NS = 50000, LONG_NAP_NS = 500000,
        WATCHDOG = 300, LONG_LAUNCH_S = 2 };
 
 int sim_watchdog(void)
@@ -72,8 +72,8 @@ bool sim_pace_is_over_limit(sim_worker *w, sim_launch *l)
 void sim_pace_yield(sim_worker *w, const sim_launch *l)
 {
     if (l->workers == 1) return;                              /* there is nobody to wait for */
-    if (++w->poll_turns <= VAIN_YIELDS) { sched_yield(); return; }
-    struct timespec nap = { 0, w->poll_turns <= VAIN_NAPS ? NAP_NS : LONG_NAP_NS };
+    if (++w->poll_turns <= YIELDS) { sched_yield(); return; }
+    struct timespec nap = { 0, w->poll_turns <= SHORT_NAPS ? NAP_NS : LONG_NAP_NS };
     nanosleep(&nap, NULL);
     w->slept_ns += (uint64_t)nap.tv_nsec;
 }

@@ -80,11 +80,11 @@ typedef struct sim_profile_part {
     uint64_t seen[LINE_COUNT];
 } sim_profile_part;
 
-typedef struct told_line {
+typedef struct line_record {
     uint32_t line;
     char *text;
     line_counts n;
-} told_line;
+} line_record;
 
 typedef struct sim_profile {
     char *kernel;
@@ -94,9 +94,9 @@ typedef struct sim_profile {
     page_set pages;
     uint64_t distinct_read, distinct_written, distinct;
     line_counts *lines;
-    told_line *told;
-    uint32_t told_count;
-    bool told_dropped;
+    line_record *line_records;
+    uint32_t line_record_count;
+    bool lines_dropped;
     uint64_t host_ns;
     int error;
 } sim_profile;
@@ -276,16 +276,16 @@ static void store_line_counts(sim_profile *r, const sim_kernel *k)
         for (size_t f = 0; f < sizeof *by_line / sizeof *to; f++) to[f] += from[f];
     }
     for (uint32_t n = 0; by_line && n < count; n++) used += by_line[n].issues != 0;
-    if (line_total + used > MAX_LINES || !(r->told = calloc(used + 1, sizeof *r->told))) used = 0;
-    r->told_dropped = !used;
+    if (line_total + used > MAX_LINES || !(r->line_records = calloc(used + 1, sizeof *r->line_records))) used = 0;
+    r->lines_dropped = !used;
     for (uint32_t n = 0; used && n < count; n++) {
         if (!by_line[n].issues) continue;
-        told_line *t = &r->told[r->told_count++];
+        line_record *t = &r->line_records[r->line_record_count++];
         t->line = n;
         t->n = by_line[n];
         t->text = line_text(k->module, n);
     }
-    line_total += r->told_count;
+    line_total += r->line_record_count;
     free(by_line);
     free(r->lines);
     r->lines = NULL;
@@ -295,8 +295,8 @@ static void store_line_counts(sim_profile *r, const sim_kernel *k)
 
 static void free_record(sim_profile *r)
 {
-    for (uint32_t k = 0; k < r->told_count; k++) free(r->told[k].text);
-    free(r->told);
+    for (uint32_t k = 0; k < r->line_record_count; k++) free(r->line_records[k].text);
+    free(r->line_records);
     free(r->lines);
     free(r->kernel);
     free_pages(&r->pages);
@@ -549,12 +549,12 @@ static void table_estimate(text *t, const sim_profile *r)
 static void table_lines(text *t, const sim_profile *r)
 {
     char lanes[40];
-    if (r->told_dropped) print(t, "  too many lines are kept already: none for this launch\n");
-    if (!r->told_count) return;
+    if (r->lines_dropped) print(t, "  too many lines are kept already: none for this launch\n");
+    if (!r->line_record_count) return;
     print(t, "  %6s %11s %7s %11s %11s %11s %9s %11s %9s\n", "line", "issues", "lanes", "requests", "sectors",
           "wavefronts", "conflicts", "atomics", "splits");
-    for (uint32_t k = 0; k < r->told_count; k++) {
-        const told_line *l = &r->told[k];
+    for (uint32_t k = 0; k < r->line_record_count; k++) {
+        const line_record *l = &r->line_records[k];
         const uint64_t *v = l->n.v;
         print(t, "  %6u %11llu %7s %11llu %11llu %11llu %9llu %11llu %9llu  %.120s\n", l->line,
               ULL(l->n.issues), decimal(ratio(l->n.lanes, l->n.issues), lanes),
@@ -567,9 +567,10 @@ static void table_lines(text *t, const sim_profile *r)
 
 static bool same_lines(const sim_profile *a, const sim_profile *b)
 {
-    if (a->told_count != b->told_count) return false;
-    for (uint32_t k = 0; k < a->told_count; k++)
-        if (a->told[k].line != b->told[k].line || memcmp(&a->told[k].n, &b->told[k].n, sizeof a->told[k].n))
+    if (a->line_record_count != b->line_record_count) return false;
+    for (uint32_t k = 0; k < a->line_record_count; k++)
+        if (a->line_records[k].line != b->line_records[k].line
+            || memcmp(&a->line_records[k].n, &b->line_records[k].n, sizeof a->line_records[k].n))
             return false;
     return true;
 }
@@ -639,8 +640,8 @@ static void json_estimate(text *t, const sim_profile *r)
 static void json_lines(text *t, const sim_profile *r)
 {
     print(t, ",\n  \"lines\":[");
-    for (uint32_t k = 0; k < r->told_count; k++) {
-        const told_line *l = &r->told[k];
+    for (uint32_t k = 0; k < r->line_record_count; k++) {
+        const line_record *l = &r->line_records[k];
         print(t, "%s\n   {\"line\":%u,\"issues\":%llu,\"lanes\":%llu", k ? "," : "", l->line,
               ULL(l->n.issues), ULL(l->n.lanes));
         for (int n = 0; n < LINE_COUNT; n++) print(t, ",\"%s\":%llu", line_names[n], ULL(l->n.v[n]));
@@ -667,7 +668,7 @@ static void json_record(text *t, const sim_profile *r)
           ULL(r->distinct_read), ULL(r->distinct_written), ULL(r->distinct),
           r->pages.incomplete ? "false" : "true");
     json_estimate(t, r);
-    if (r->told_count) json_lines(t, r);
+    if (r->line_record_count) json_lines(t, r);
     print(t, "}");
 }
 

@@ -282,19 +282,19 @@ static bool was_reported(const sim_launch *l, const sim_conflict *x)
         uint64_t launch;
         uint32_t workers, a, b;
         sim_finding_place place;
-    } told[16];
+    } reported[16];
     const sim_site *head, *other;
     order_for_report(x, &head, &other);
     sim_finding_place place = sim_pair_place(head, other);
     uint32_t a = head->ins->line, b = other->ins->line, k = (a * 31 + b) & 15;
-    if (told[k].launch == l->launch_serial && told[k].workers == l->workers && told[k].a == a
-        && told[k].b == b && !sim_place_precedes(&place, &told[k].place))
+    if (reported[k].launch == l->launch_serial && reported[k].workers == l->workers && reported[k].a == a
+        && reported[k].b == b && !sim_place_precedes(&place, &reported[k].place))
         return true;
-    told[k].launch = l->launch_serial;
-    told[k].workers = l->workers;
-    told[k].a = a;
-    told[k].b = b;
-    told[k].place = place;
+    reported[k].launch = l->launch_serial;
+    reported[k].workers = l->workers;
+    reported[k].a = a;
+    reported[k].b = b;
+    reported[k].place = place;
     return false;
 }
 
@@ -489,8 +489,8 @@ static void check_same_store(access *c, page *p, uint32_t lane, uint32_t entry, 
     uint8_t a[64], b[64];
     uint32_t other = entry & ENTRY_LANE;
     if (c->flags & REC_STRONG || c->at[other] != c->at[lane]) return;
-    bool told = stored_bytes(c, lane, a) && stored_bytes(c, other, b);
-    if (told && (sim_option.race_strict || memcmp(a, b, c->bytes)))
+    bool are_known = stored_bytes(c, lane, a) && stored_bytes(c, other, b);
+    if (are_known && (sim_option.race_strict || memcmp(a, b, c->bytes)))
         report_conflict(c, p, lane, entry, k, ", in the same instruction");
 }
 

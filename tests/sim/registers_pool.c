@@ -14,7 +14,7 @@ typedef struct step {
 
 struct sim_register_pool {
     uint32_t spare, capacity;
-    bool told; /* a group executes different steps: reported once */
+    bool reported; /* a group executes different steps: reported once */
     struct warp_registers {
         uint32_t count, steps;
         bool waits;
@@ -48,7 +48,7 @@ static struct sim_register_pool *pool_of(sim_block *b) {
     }
     b->pool_used = true;
     p->spare = 0;
-    p->told = false;
+    p->reported = false;
     memset(p->w, 0, b->warp_count * sizeof *p->w);
     for (uint32_t n = 0; n < b->warp_count; n++) p->w[n].count = count_at_entry(b->launch->kernel);
     return p;
@@ -58,7 +58,7 @@ void sim_pool_free(sim_block *b) { free(b->pool); }
 
 static void out_of_step(sim_warp *w, const sim_ins *i, const char *text) {
     if (sim_option.barriers) sim_report_at(w, i, "warpgroup", 0, "%s", text);
-    w->block->pool->told = true;
+    w->block->pool->reported = true;
 }
 
 /* Whether a lane of w knows of this step; one is enough, since all of them execute the instruction together. */
@@ -83,7 +83,7 @@ static void check_group(sim_warp *w, const sim_ins *i) {
         mine->last.ins = i;
         return;
     }
-    for (uint32_t n = first; n < first + 4 && !p->told; n++) {
+    for (uint32_t n = first; n < first + 4 && !p->reported; n++) {
         struct warp_registers *other = &p->w[n];
         if (n == w->index) continue;
         if (other->steps == mine->steps && other->last.ins != i) {
@@ -118,7 +118,7 @@ void sim_pool_leave(sim_block *b) {
             if (p->w[n].steps > p->w[most].steps) most = n;
         for (uint32_t n = first; n < first + 4; n++)
             if (p->w[n].steps < p->w[most].steps) absent |= 1u << (n - first);
-        if (!absent || p->told) continue;
+        if (!absent || p->reported) continue;
         snprintf(text, sizeof text,
                  "warps 0x%x of the four of this warpgroup never come here; all of them "
                  "have to execute it",

@@ -424,7 +424,7 @@ static bool fetch_a(const reader *r, const product *p, sim_block *b, uint32_t st
                && fetch_matrix(r, b, &y, type, 0, p->rows, stored, out, stored, 1, p->a_negative);
     }
     sim_tensor_part part;
-    uint32_t columns = stored * bits / 32, told = 0;
+    uint32_t columns = stored * bits / 32, reported = 0;
     if (!operand_part(r, b, &o->a, "A", columns, p->layout == L_SPLIT, &part)) return false;
     sim_tensor_operate(r->w, r->ins, r->lane, &part, false, 0);
     const sim_tensor_memory *t = b->tensor;
@@ -437,8 +437,8 @@ static bool fetch_a(const reader *r, const product *p, sim_block *b, uint32_t st
             uint8_t bytes[16];
             for (uint32_t e = 0; e < 4; e++) {
                 uint32_t v = t->cell[part.column + c + e][lane];
-                if (!told && !cell_known(r, b, lane, part.column + c + e, "A")) told = 1;
-                if (!told && p->layout == L_HALVES && v != t->cell[part.column + c + e][lane + 64])
+                if (!reported && !cell_known(r, b, lane, part.column + c + e, "A")) reported = 1;
+                if (!reported && p->layout == L_HALVES && v != t->cell[part.column + c + e][lane + 64])
                     return sim_tensor_fault(
                         r->w, r->ins, r->lane, "tensor-memory",
                         "A in tensor memory: lanes %u and %u of column %u differ; both halves of the "
@@ -602,7 +602,7 @@ static void multiply_slice(const reader *r, const product *p, sim_block *b, room
     sim_tensor_memory *t = b->tensor;
     uint32_t thread = r->lane, lane, column, scaled = p->t.scale_vectors, block = scaled ? p->k / scaled : 0,
              k = p->k;
-    bool adds = sim_pred(r->w, o->enable) >> thread & 1, told = false;
+    bool adds = sim_pred(r->w, o->enable) >> thread & 1, reported = false;
     double *a = x->a + row * k;
     if (scaled) {
         memcpy(x->scaled_a, a, SLICE * k * sizeof *a);
@@ -619,7 +619,7 @@ static void multiply_slice(const reader *r, const product *p, sim_block *b, room
             column += d_column;
             double v = 0;
             if (adds) {
-                if (!told && !cell_known(r, b, lane, column, "D")) told = true;
+                if (!reported && !cell_known(r, b, lane, column, "D")) reported = true;
                 v = d_value(p->t.d.type, t->cell[column][lane]);
                 if (o->scale_d) v = ldexp(v, -o->scale_d);
             }

@@ -198,14 +198,14 @@ typedef struct access {
     sim_warp *w;
     const sim_ins *ins;
     uint32_t lane;
-    bool writes, told;
+    bool writes, reported;
     sim_tensor_touch good[4]; /* by kind: the last one found to be ordered */
 } access;
 
 static void tell(access *c, uint32_t column, uint32_t group, const sim_tensor_touch *x, const verdict *v) {
     char place[SIM_LINE_TEXT];
     bool race = !strcmp(v->kind, "race");
-    c->told = true;
+    c->reported = true;
     if (race ? !sim_option.races : !sim_option.async) return;
     sim_report_at(c->w, c->ins, v->kind, c->lane,
                   "%s lanes %u to %u of column %u of tensor memory, which the instruction at %s accesses: %s",
@@ -222,7 +222,7 @@ enum { WRITTEN, READ, STORED, LOADED };
 
 /* Whether this access still has to be checked; granules often name the same one. */
 static bool asks(access *c, const sim_tensor_touch *x, uint32_t sort) {
-    if (!x->ins || c->told || same_touch(x, &c->good[sort])) return false;
+    if (!x->ins || c->reported || same_touch(x, &c->good[sort])) return false;
     c->good[sort] = *x;
     return true;
 }

@@ -15,7 +15,7 @@ typedef struct step {
 typedef struct sim_group_log {
     uint32_t first, count, capacity; /* index of the step in list[0]; number of steps kept */
     uint32_t done[4];                /* steps executed by each warp */
-    bool told;                       /* reported once: later steps would differ too */
+    bool reported;                       /* reported once: later steps would differ too */
     step *list;
 } group_log;
 
@@ -59,7 +59,7 @@ static void compare(sim_warp *w, const sim_ins *i, const step *s, const sim_grou
     static const char *const names[] = {"the descriptor of A", "the descriptor of B", "scale-d"};
     for (int n = 0; n < 3 && s->ins == i; n++) {
         if (s->operands.value[n] == o->value[n]) continue;
-        g->told = true;
+        g->reported = true;
         sim_report_at(w, i, "warpgroup", 0,
                       "%s is 0x%llx here and 0x%llx in another warp of the same warpgroup; it has to be the "
                       "same in all four",
@@ -68,7 +68,7 @@ static void compare(sim_warp *w, const sim_ins *i, const step *s, const sim_grou
     }
     if (s->ins == i) return;
     char place[SIM_LINE_TEXT];
-    g->told = true;
+    g->reported = true;
     sim_report_at(w, i, "warpgroup", 0,
                   "another warp of the same warpgroup executes the one at %s instead; all four have to "
                   "execute the same",
@@ -78,13 +78,13 @@ static void compare(sim_warp *w, const sim_ins *i, const step *s, const sim_grou
 void sim_group_step(sim_warp *w, const sim_ins *i, const sim_group_operands *o) {
     uint32_t first = w->index & ~3u;
     group_log *g = first + 4 <= w->block->warp_count ? log_of(w->block, w->index >> 2) : NULL;
-    if (!g || g->told || !sim_option.barriers) return;
+    if (!g || g->reported || !sim_option.barriers) return;
     uint32_t n = g->done[w->index & 3]++;
     step s = {i, *o};
     if (n - g->first < g->count)
         compare(w, i, &g->list[n - g->first], o, g);
     else if (!append(g, &s))
-        g->told = true;
+        g->reported = true;
 }
 
 void sim_group_forget(sim_block *b) {
@@ -105,7 +105,7 @@ void sim_group_leave(sim_block *b) {
             if (g->done[n] > g->done[most]) most = n;
             if (g->done[n] < g->done[least]) least = n;
         }
-        if (!g->told && g->done[least] < g->done[most]) {
+        if (!g->reported && g->done[least] < g->done[most]) {
             const step *s = &g->list[g->done[least] - g->first];
             snprintf(text, sizeof text, "warp %u of the same warpgroup ends without having executed this",
                      group * 4 + least);
