@@ -8745,6 +8745,7 @@ static int ptx__update_classes(ptx__uniformity *u, uint32_t i, uint32_t b) {
     const uint32_t *w = u->k->words.at + ins->words, *end = w + ins->results;
     ptx__value_facts written;
     int again = 0;
+    if (i + 128 < u->k->ins.count) PTX__PREFETCH(ins + 128);
     if (w == end) return 0;
     written = ptx__result_facts(u, ins, i, b);
     if (ins->guard) {
@@ -8846,10 +8847,7 @@ static int ptx__propagate(ptx__uniformity *u) {
     int again = 0;
     u->pass++;
     for (b = 0; b < u->g->blocks; b++) {
-        for (; i < u->g->block[b].end; i = ptx__next_needed(u, i + 1)) {
-            if (i + 128 < u->k->ins.count) PTX__PREFETCH(&u->k->ins.at[i + 128]);
-            again |= ptx__update_classes(u, i, b);
-        }
+        for (; i < u->g->block[b].end; i = ptx__next_needed(u, i + 1)) again |= ptx__update_classes(u, i, b);
         again |= ptx__propagate_divergence(u, b);
     }
     return again;
