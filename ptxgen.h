@@ -150,6 +150,7 @@
    PTXGEN_STATIC           with it: all functions are static, a private copy in that file
    PTXGEN_API              your own linkage, e.g. __declspec(dllexport)
    PTXGEN_NO_MATH          leave out the functions of [MATH]
+   PTXGEN_NO_O1            with GCC at -O2 and above: your level for this code, too (PTX__BEGIN_O1 below)
 */
 #include <stddef.h>
 #include <stdint.h>
@@ -184,6 +185,19 @@
 #else
 #define PTX__COLD static
 #define PTX__COLD_API PTXGEN_API
+#endif
+
+/* Around the implementations: GCC compiles them at -O1 with these passes of -O2, in 0.6 of the time. The code
+   becomes smaller, and generating a kernel takes 3 % longer. Other options stay yours. */
+#if defined(__GNUC__) && !defined(__clang__) && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__)         \
+    && !defined(PTXGEN_NO_O1)
+#define PTX__BEGIN_O1                                                                                        \
+    _Pragma("GCC push_options")                                                                              \
+    _Pragma("GCC optimize(\"O1,strict-aliasing,inline-small-functions,peephole2,ipa-ra,crossjumping\")")
+#define PTX__END_O1 _Pragma("GCC pop_options")
+#else
+#define PTX__BEGIN_O1
+#define PTX__END_O1
 #endif
 
 #ifdef __cplusplus
@@ -2763,6 +2777,7 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
 #include <stdio.h>
 #include <stdlib.h>
 
+PTX__BEGIN_O1
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -11094,6 +11109,7 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
 #ifdef __cplusplus
 }
 #endif
+PTX__END_O1
 #endif /* PTXGEN_IMPLEMENTATION */
 
 /* ---- [LICENSE] --------------------------------------------------------------------------------------------

@@ -1218,6 +1218,7 @@ PTXGEN_API ptxcu_code ptxcu_combine(ptxcu *cu, const ptxcu_combine_desc *desc, p
 #define PTXCU__CALL
 #endif
 
+PTX__BEGIN_O1
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -5291,6 +5292,7 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #ifdef __cplusplus
 }
 #endif
+PTX__END_O1
 #endif /* PTXGEN__CUDA_IMPLEMENTED */
 
 #if defined(PTXGEN_IMPLEMENTATION) && defined(PTXGEN_KERNELS_H)                                              \
@@ -5299,6 +5301,7 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 
 #include "ptxgen_kernels.h"
 
+PTX__BEGIN_O1
 /* -- operations on tensors: checks -- */
 
 #define PTXCU__ANY UINT64_MAX
@@ -7233,6 +7236,7 @@ PTXCU__OPERATION(combine) {
 
 #endif
 
+PTX__END_O1
 #endif /* PTXGEN__CUDA_OPERATIONS_IMPLEMENTED */
 
 /* ---- [LICENSE] -----------------------------------------------------------------------------------------

@@ -1719,6 +1719,7 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step);
 #include <stdio.h>
 #include <string.h>
 
+PTX__BEGIN_O1
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -26712,6 +26713,7 @@ PTXK__LEFT_OUT(decoder)
 #ifdef __cplusplus
 }
 #endif
+PTX__END_O1
 
 #endif /* PTXGEN_IMPLEMENTATION */
 

@@ -43,6 +43,11 @@ ratios() { # compiler, flag, limit for ptxgen.h, limit for all three
 }
 if [ -n "$stb" ]; then
     ratios gcc -O2 1.4 4.5
+    if command -v gcc >/dev/null 2>&1; then
+        echo "  with PTXGEN_NO_O1: ptxgen.h $(seconds gcc -std=c99 -I. -O2 -DPTXGEN_NO_O1 -c "$t/builder.c" \
+            -o "$t/builder.o") s, all three $(seconds gcc -std=c99 -I. -O2 -DPTXGEN_NO_O1 -c "$t/all.c" \
+            -o "$t/all.o") s"
+    fi
     ratios clang -O2 1.5 4.5
     ratios gcc -O0 2.5 9
 else
