@@ -3250,10 +3250,10 @@ typedef struct ptx__value_facts {
 typedef struct ptx__memo {
     ptx_mods mods;
     uint64_t kinds;                        /* of the operands, 16 bits each; see ptx__kind_of */
+    uint64_t result;                       /* the result's handle without owner and register, 0: none */
     uint32_t request;                      /* PTX__REQUEST; 0: no memo */
     uint32_t max_immediate[PTX__MEMO_MAX]; /* the largest immediate that is known to be in range */
-    uint32_t form, result;                 /* the result's kind, 0: none */
-    uint32_t seen;                         /* that of the form */
+    uint32_t form, seen;                   /* seen: that of the form */
     uint8_t tag[PTX__MEMO_MAX]; /* of an operand of three words, and the flags below; 0: a register */
     uint8_t result_tag, version, results; /* results: words */
     uint8_t is_relevant;                  /* that of the form */
@@ -5212,7 +5212,7 @@ static void ptx__keep_memo(ptx_kernel *k, uint32_t request, ptx_mods mods, const
     memo.mods = mods;
     memo.form = ins->form;
     memo.version = (uint8_t)form->version;
-    memo.result = into || !ins->results ? 0 : ptx__kind_of(result);
+    memo.result = into || !ins->results ? 0 : (uint64_t)ptx__kind_of(result) << 48;
     memo.result_tag = (uint8_t)(memo.result ? PTX__TAG((uint32_t)result.handle) : 0);
     memo.seen = form->seen;
     memo.results = ins->results;
@@ -5262,10 +5262,11 @@ static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t request
 static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, ptx__operand *v,
                             unsigned type);
 
-/* Record a plain instruction of n <= 4 sources, by a memo if one fits. With PTX__TO_VARIABLE, s1 is
-   the variable. */
+/* Record a plain instruction, by a memo if one fits. It has at most `most` sources, a constant of the caller.
+   With PTX__TO_VARIABLE, s1 is the variable. */
 PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods,
-                                  unsigned n, ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
+                                  unsigned most, ptx_val s0, ptx_val s1, ptx_val s2, ptx_val s3) {
+    const unsigned n = PTX__SOURCE_COUNT(request);
     const uint64_t kinds =
         s0.handle >> 48 | s1.handle >> 48 << 16 | s2.handle >> 48 << 32 | s3.handle >> 48 << 48;
     uint32_t wrong = 0, old, *w, *first, at;
@@ -5284,8 +5285,8 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t requ
     old = k->guard;
     if (n > 0) w = ptx__copy_operand(k, memo, 0, s0, w, &wrong, &old);
     if (n > 1) w = ptx__copy_operand(k, memo, 1, s1, w, &wrong, &old);
-    if (n > 2) w = ptx__copy_operand(k, memo, 2, s2, w, &wrong, &old);
-    if (n > 3) w = ptx__copy_operand(k, memo, 3, s3, w, &wrong, &old);
+    if (most > 2 && n > 2) w = ptx__copy_operand(k, memo, 2, s2, w, &wrong, &old);
+    if (most > 3 && n > 3) w = ptx__copy_operand(k, memo, 3, s3, w, &wrong, &old);
     if (request & PTX__TO_VARIABLE) wrong |= ptx__is_foreign(k, s1);
     if (wrong) goto no_memo;
     if (memo->is_relevant | k->guard) ptx__mark(k);
@@ -5294,7 +5295,7 @@ PTX__INLINE ptx_val ptx__record_n(ptx_kernel *k, const char *site, uint32_t requ
         const uint32_t index = k->registers[memo->result_tag]++;
         ptx__note_definition(k, memo->result_tag, index);
         *first = PTX__WORD(memo->result_tag, index);
-        d.handle = (uint64_t)memo->result << 48 | (uint64_t)k->owner << 32 | *first;
+        d.handle = memo->result | (uint64_t)k->owner << 32 | *first;
     } else if (request & PTX__TO_VARIABLE) {
         d = s1;
         *first = (uint32_t)d.handle;
@@ -5322,11 +5323,11 @@ no_memo:
 /* Sources are passed by value: to write an array and read it back at once is slow. */
 static ptx_val ptx__record(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods, ptx_val a,
                            ptx_val b) {
-    return ptx__record_n(k, site, request, mods, PTX__SOURCE_COUNT(request), a, b, ptx__none(), ptx__none());
+    return ptx__record_n(k, site, request, mods, 2, a, b, ptx__none(), ptx__none());
 }
 static ptx_val ptx__record_four(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods, ptx_val a,
                                 ptx_val b, ptx_val c, ptx_val d) {
-    return ptx__record_n(k, site, request, mods, PTX__SOURCE_COUNT(request), a, b, c, d);
+    return ptx__record_n(k, site, request, mods, 4, a, b, c, d);
 }
 static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods, ptx_val a) {
     return ptx__record(k, site, request, mods, a, ptx__none());
