@@ -19,7 +19,9 @@
 #include <type_traits>
 #include <utility>
 
+#ifndef PTXGEN_H // a copy of this file lies elsewhere: include ptxgen.h before it
 #include "../ptxgen.h"
+#endif
 
 #if defined(__GNUC__) || (defined(_MSC_VER) && _MSC_VER >= 1926)
 #define PX_FILE __builtin_FILE()
