@@ -4143,6 +4143,18 @@ PTX__COLD ptx__message_part ptx__conversion_hint(ptx__operand v, unsigned type) 
     return text;
 }
 
+/* The end of a message about an instruction without a form for that type: what has one. "" where nothing. */
+PTX__COLD const char *ptx__form_hint(unsigned op, unsigned type, uint64_t types) {
+    const int integer = strchr("us", ptx__fact(type)->kind) != NULL;
+    if (types == UINT64_C(1) << PTX_B32 && ptx__fact(type)->bits == 64)
+        return "; ptx_unpack makes two of 64 bits";
+    if (op == PTX_FMA && integer) return "; ptx_mad is for integers";
+    if (op == PTX_MAD && !integer) return "; ptx_fma is for floats";
+    if (op == PTX_CVT && type == PTX_PRED) return "; ptx_setp(k, PTX_NE, x, zero) makes a predicate";
+    if (op == PTX_SELP && type == PTX_PRED) return "; the predicate comes last: ptx_selp(k, a, b, p)";
+    return "";
+}
+
 /* Round a double to a float of that many exponent and mantissa bits, to nearest even. Returns 0 where a
    finite value becomes infinite. */
 PTX__COLD int ptx__narrow(double value, int exponent_bits, int mantissa_bits, uint32_t *out) {
@@ -4450,18 +4462,16 @@ PTX__COLD const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
             if (!ptx__types_of(any) || ptx__types_of(any) >> type & 1) sources |= ptx__sources_of(any);
         }
         if (sources)
-            ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s", row->name,
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s%s", row->name,
                       ptx__fact(src)->name, ptx__fact(type)->name, ptx__fact(type)->name,
-                      ptx__types_text(sources).s);
+                      ptx__types_text(sources).s,
+                      src == PTX_PRED ? ": ptx_selp(k, one, zero, p) makes a number of it" : "");
         else if (!types)
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
                       ptx__fact(type)->name);
         else
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s%s", row->name,
-                      ptx__fact(type)->name, ptx__types_text(types).s,
-                      types == UINT64_C(1) << PTX_B32 && ptx__fact(type)->bits == 64
-                          ? "; ptx_unpack makes two of 64 bits"
-                          : "");
+                      ptx__fact(type)->name, ptx__types_text(types).s, ptx__form_hint(op, type, types));
     } else {
         const ptx_mods refused_mods = asked & ~ptx__allowed(closest);
         const ptx_mods atomic = asked >> 63 ? refused_mods & PTX__ATOM & ~PTX__FAMILY : 0;
@@ -4580,8 +4590,8 @@ PTX__COLD uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84)
         version = 84;
     if (ptx__target_lacks(m, sm, lacks, sizeof lacks))
-        return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks,
-                         m->target_name);
+        return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s (ptx_module_desc.target)",
+                         text, lacks, m->target_name);
     if (version > m->max_version)
         return PTX__FAIL(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
                          version % 10, m->max_version / 10, m->max_version % 10);
@@ -5332,11 +5342,14 @@ static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t request
     return ptx__record(k, site, request, mods, a, ptx__none());
 }
 
-/* Whether selp or slct chooses between a float and another kind of number, whose bits would be misread. */
+/* Whether selp or slct chooses between a float and another kind of number, whose bits would be misread. An
+   integer immediate without a type is one beside a single float. */
 static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
-    return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
-           && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
+    if ((op != PTX_SELP && op != PTX_SLCT) || src[0].type == src[1].type) return 0;
+    if (kind == '-') return strchr("fh", other) && ptx__is_number(src[1].type);
+    if (other == '-') return strchr("fh", kind) && ptx__is_number(src[0].type);
+    return kind != 'b' && other != 'b' && !(strchr("us", kind) && strchr("us", other));
 }
 
 /* Whether a value may be assigned to a variable: it has the variable's type and space. An immediate without a
@@ -5767,8 +5780,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         if (type == PTX_NONE) {
             for (i = 0; i < n && !v[i].type; i++) {}
             ptx__fail(k, PTX_E_TYPE, site,
-                      i < n ? "%s: the operands do not tell its type; call ptx_opn() with the type"
-                            : "%s: no operand has a type to go by; use ptx_u32() or the like",
+                      n && !i ? "%s: the operands do not tell its type; call ptx_opn() with the type"
+                              : "%s: no operand has a type to go by; use ptx_u32() or the like",
                       row->name);
             return;
         }
@@ -5833,6 +5846,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
         if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
             ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
+        if (op == PTX_ADD && i == 1 && v[0].space && ptx__fact(v[1].type)->bits == 32 && type == PTX_U64)
+            ptx__fail(k, PTX_E_TYPE, site,
+                      "operand 2 of add is %s, expected u64: ptx_ptr_add(k, p, index, bytes) adds an index",
+                      ptx__describe(v[1]));
         u.index = i + 1;
         if (!ptx__ready(k) || !ptx__push_slot(&u, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
@@ -5844,9 +5861,16 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (op == PTX_ADD && v[0].space && v[1].space)
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
-    if (n == 3 && ptx__mixes_kinds(op, v))
-        ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
-                  row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
+    if (n == 3 && ptx__mixes_kinds(op, v)) {
+        i = v[1].type == PTX_NONE;
+        if (v[i].type == PTX_NONE)
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s", i + 1, row->name,
+                      ptx__describe(v[i]), ptx__fact(v[1 - i].type)->name,
+                      ptx__conversion_hint(v[i], v[1 - i].type).s);
+        else
+            ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
+                      row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
+    }
     if (!ptx__ready(k)) return;
     if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__AT_MOST_ONE && (op == PTX_RET || op == PTX_EXIT);
@@ -6650,6 +6674,11 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         return d;
     }
     loose = ptx__rows[k->m->first_row[op]].sig[0] == '*';
+    if (!(what & PTX__ATOM & ~PTX__FAMILY)) {
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s needs an operation: PTX_ATOM_ADD, PTX_ATOM_MIN ...",
+                  ptx__rows[k->m->first_row[op]].name);
+        return d;
+    }
     form =
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
@@ -8279,7 +8308,8 @@ static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
         while (g->block[b].end <= i) b++;
         if (!ptx__is_defined(k, g, word, i, b, (int)(use >> 32 & 1)))
             return ptx__fault(k, PTX_E_UNDEFINED, i,
-                              "a value is used here that is not defined on every path; it is made at %s",
+                              "a value is used here that is not defined on every path; it is made at %s; "
+                              "keep it in a ptx_var that every path sets, or use selp or ld_if",
                               ptx__site_at(k, ptx__definition_of_register(k, word)->instruction));
     }
     return k->m->error.code;
@@ -8909,7 +8939,8 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
     ptx__describe_root(k, u->condition_root[ptx__block_of(u->g, u->branch[b] - 1)], root, sizeof root);
     return ptx__fault(k, PTX_E_DIVERGENT, i,
                       "%s is for %s together, but only some come here%s: the condition at %s depends on "
-                      "%s; where it is the same for all of them, say so with %s",
+                      "%s; move it to where all of them come or, if the condition is the same for all, "
+                      "assert that with %s",
                       ptx__mnemonic(k, ins), groups[highest],
                       branch->kind == PTX__I_LEAVE ? ", others have left" : "", ptx__site(k, branch->site),
                       root, assert_[highest]);

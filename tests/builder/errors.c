@@ -148,6 +148,25 @@ static void types(void) {
     start(75), ptx_loop(k), L ptx_while(k, f), WRONG("while on an f32", PTX_E_TYPE, "f32|pred");
     start(75), L ptx_guard(k, u), WRONG("guard on a u32", PTX_E_TYPE, "u32|pred");
     start(75), L ptx_selp(k, u, u, u), WRONG("selp on a u32", PTX_E_TYPE, "operand 3|selp|u32|pred");
+    start(75), L ptx_selp(k, f, ptx_imm(1), c),
+    WRONG("selp of an f32 and an integer immediate", PTX_E_TYPE,
+          "operand 2 of selp is an integer immediate, expected f32: write ptx_f32(number)");
+    start(75), L ptx_selp(k, ptx_imm(0), h, c),
+    WRONG("selp of an integer immediate and an f16", PTX_E_TYPE,
+          "operand 1 of selp|f16|write ptx_f16(number)");
+    start(75), ptx_selp(k, ptx_as(u, PTX_F16X2), ptx_imm(1), c), ptx_ret(k), FINE("selp of bits of an f16x2");
+    start(75), L ptx_selp(k, ptx_imm(1), ptx_imm(0), c),
+    WRONG("selp of immediates without a type", PTX_E_TYPE, "no operand has a type|ptx_u32()");
+    start(75), L ptx_selp(k, c, u, u),
+    WRONG("selp, its predicate first", PTX_E_FORM, "pred|ptx_selp(k, a, b, p)");
+    start(75), L ptx_fma(k, u, u, u), WRONG("fma of integers", PTX_E_FORM, "fma|u32|ptx_mad is for integers");
+    start(75), L ptx_mad(k, f, f, f), WRONG("mad of floats", PTX_E_FORM, "mad|f32|ptx_fma is for floats");
+    start(75), L ptx_cvt(k, PTX_U32, c),
+    WRONG("cvt of a predicate", PTX_E_FORM, "cvt|pred|ptx_selp(k, one, zero, p)");
+    start(75), L ptx_cvt(k, PTX_PRED, u), WRONG("cvt to a predicate", PTX_E_FORM, "cvt|pred|ptx_setp");
+    start(75), L ptx_add(k, p, u), WRONG("address + u32", PTX_E_TYPE, "operand 2|add|u32|u64|ptx_ptr_add");
+    start(75), L ptx_atom(k, PTX_ADD, ptx_at(p, 0), u),
+    WRONG("atom with the name of an instruction", PTX_E_MODIFIER, "atom needs an operation: PTX_ATOM_ADD");
     start(75), L ptx_shl(k, u, w),
     WRONG("64-bit shift count", PTX_E_TYPE, "operand 2|shl|u64|u32: ptx_cvt(k, PTX_U32, x) converts it");
     start(75), L ptx_shl(k, w, w),
