@@ -2378,14 +2378,15 @@ PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods,
                                  ptx_val low);
 
 /* Memory. ld reads a value of that type; one of 8 bits is extended to 32. st takes what ld returns. The vec
-   forms move 2 or 4 elements in one access, which must be aligned to its whole size. ld_if reads only where p
-   is true; elsewhere the result is `otherwise`. */
+   forms move 2 or 4 elements in one access, which must be aligned to its whole size. ld_if and st_if access
+   memory only where p is true; elsewhere the result of ld_if is `otherwise`. */
 #define ptx_ld(k, type, mem) ptx_ld_((k), PTX__AT, (type), (mem))
 #define ptx_ld_if(k, p, type, mem, otherwise) ptx_ld_if_((k), PTX__AT, (p), (type), (mem), (otherwise))
 #define ptx_ld_vec(k, type, n, mem, out) ptx_ld_vec_((k), PTX__AT, (type), (n), (mem), (out))
 #define ptx_ld_vec_if(k, p, type, n, mem, otherwise, out)                                                    \
     ptx_ld_vec_if_((k), PTX__AT, (p), (type), (n), (mem), (otherwise), (out))
 #define ptx_st(k, type, mem, value) ptx_st_((k), PTX__AT, (type), (mem), (value))
+#define ptx_st_if(k, p, type, mem, value) ptx_st_if_((k), PTX__AT, (p), (type), (mem), (value))
 #define ptx_st_vec(k, type, n, mem, values) ptx_st_vec_((k), PTX__AT, (type), (n), (mem), (values))
 PTXGEN_API ptx_val ptx_ld_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem);
 PTXGEN_API ptx_val ptx_ld_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
@@ -2395,6 +2396,8 @@ PTXGEN_API void ptx_ld_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
 PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, uint32_t n,
                                ptx_mem mem, ptx_val otherwise, ptx_val *out);
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value);
+PTXGEN_API void ptx_st_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
+                           ptx_val value);
 PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
                             const ptx_val *values);
 /* what: PTX_ATOM_ADD ..., with memory order and scope if wanted. atom returns the old value, red nothing. */
@@ -2632,7 +2635,8 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
 #define ptx_exit(k) ptx_op0(k, PTX_EXIT, 0)
 
 /* Predicates the next instruction, which executes only where p is true: a store, reduction, branch, ret,
-   ptx_set ... Not one with a new value, undefined where p is false: use selp, ld_if or ptx_set for that. */
+   ptx_set ... Not one with a new value, undefined where p is false: use selp, ld_if or ptx_set for that.
+   ptx_st_elem computes its address first: ptx_st_if(k, p, type, ptx_elem(...), value) does that outside. */
 #define ptx_guard(k, p) ptx_guard_((k), PTX__AT, (p))
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 
@@ -4865,7 +4869,7 @@ PTX__NOINLINE static int ptx__require_unguarded(ptx_kernel *k, const char *site,
     return PTX__FAIL(
         k, PTX_E_GUARD, site,
         "%s makes a value, which would be undefined where the guard of %s is false; make it before "
-        "ptx_guard, which is for the one instruction after it, or use selp, ld_if or ptx_set",
+        "ptx_guard, which is for the one instruction after it, or use selp, ld_if, st_if or ptx_set",
         name, k->guard_site);
 }
 
@@ -6651,6 +6655,11 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
 }
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
     ptx_st_vec_(k, site, type, 1, mem, &value);
+}
+PTXGEN_API void ptx_st_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
+                           ptx_val value) {
+    ptx_guard_(k, site, p);
+    ptx_st_(k, site, type, mem, value);
 }
 
 /* atom and red: the type comes from the value. */

@@ -228,6 +228,11 @@ static void types(void) {
     start(75), ptx_and(k, f, u), ptx_ret(k), FINE("and of any 32 bits");
     start(75), ptx_selp(k, f, ptx_f32(0), ptx_inv(c)), ptx_ret(k), FINE("selp by an inverted predicate");
     start(75), ptx_ld_if(k, c, PTX_U32, ptx_at(p, 0), ptx_imm(1)), ptx_ret(k), FINE("ld_if, integer");
+    start(75), ptx_st_if(k, c, PTX_F32, ptx_elem(k, PTX_F32, p, u), f), PRINTS("@%p0 st.global.f32 ");
+    start(75), ptx_st_if(k, c, PTX_F64, ptx_at(p, 8), ptx_f64(1)), PRINTS("@%p0 st.global.f64 ");
+    start(75), L ptx_st_if(k, u, PTX_F32, ptx_at(p, 0), f), WRONG("st_if on a u32", PTX_E_TYPE, "u32|pred");
+    start(75), L ptx_st_if(k, c, PTX_F32, ptx_at(p, 0), ptx_imm(1)),
+    WRONG("st_if of an integer immediate", PTX_E_TYPE, "integer immediate|write ptx_f32(number)");
 }
 
 static void forms(void) {
