@@ -76,9 +76,11 @@
           instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, or ptx_sin_approx where C has that name.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
-          instruction after it: compute its operands and addresses before. ptx_selp(k, a, b, p) is p ? a : b,
-          without a branch. A C loop around calls unrolls: each iteration emits the body. A C `break` or
-          `return` that skips ptx_end() is an error: "the scope opened at file:line is not closed".
+          instruction after it: compute its operands and addresses before. ptx_ld_if and ptx_st_if access
+          memory only where a predicate is true. ptx_selp(k, a, b, p) is p ? a : b, without a branch. A value
+          of one branch does not exist after ptx_end(): set a ptx_var in both branches. A C loop around calls
+          unrolls: each iteration emits the body. A C `break` or `return` that skips ptx_end() is an error:
+          "the scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases. A case does not fall through. ptx_brx() is the plain branch through a table.
    ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
@@ -2486,9 +2488,11 @@ PTXGEN_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
                                       ptx_val value);
 
-/* Tensor cores, d = a b + c: ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). The fragments
-   are arrays of the lengths that ptx_mma_shape gives. a_type, b_type: of the elements. extra: the n operands
-   after c of sparse and block-scaled products. */
+/* Tensor cores, d = a b + c: ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type:
+   of the elements; _F32: the type of c and d. The fragments are arrays of the lengths that ptx_mma_shape
+   gives; the PTX manual says which lane holds which elements ("Matrix Fragments for mma.m16n8k16"). From
+   16-bit matrices in shared memory, ptx_ldmatrix loads fragments of a[m][k] and b[n][k], ptx_ldmatrix_trans
+   those of b[k][n]. extra: the n operands after c of sparse and block-scaled products. */
 #define ptx_mma(k, op, a_type, b_type, d, a, b, c)                                                           \
     ptx_mma_((k), PTX__AT, (op), 0, (a_type), (b_type), (d), (a), (b), (c), 0, NULL)
 #define ptx_mma_with(k, op, mods, a_type, b_type, d, a, b, c, n, extra)                                      \

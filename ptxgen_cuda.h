@@ -64,6 +64,9 @@
    STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
           valid until the stream has executed the copy. Copies from and to pinned memory (ptxcu_host_alloc)
           overlap with other work; for pageable memory the call may wait.
+   TARGET  A module of ptx_module_new(NULL) is for sm_75 and runs on every later device. For instructions that
+          the opened device has and sm_75 lacks, set target and max_version of ptx_module_desc to those of
+          ptxcu_device_info.
    LAUNCH  Each launch is checked against the entry's parameters and limits before the driver sees it.
           Launching allocates nothing, waits for nothing, formats no text, and may be captured in a graph.
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory that holds it.
@@ -84,7 +87,8 @@
               ptxcu_flash_decode_prepare(cu, &d, &call);
               ptxcu_call_run(cu, &call, stream);                   // every token; or captured in a graph
 
-          A call is checked once and launched often. ptxcu_call_run queues it on the caller's stream.
+          ptxcu_flash_decode(cu, &d, stream) prepares and runs in one call. A ptxcu_call is checked once and
+          launched often. ptxcu_call_run queues it on the caller's stream.
           ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
           the tensors' memory until the call has finished. The host can wait for a result or poll it; a stream
           can wait for it.
