@@ -4156,10 +4156,14 @@ PTX__COLD const char *ptx__form_hint(unsigned op, unsigned type, uint64_t types)
     const int integer = strchr("us", ptx__fact(type)->kind) != NULL;
     if (types == UINT64_C(1) << PTX_B32 && ptx__fact(type)->bits == 64)
         return "; ptx_unpack makes two of 64 bits";
+    if (ptx__fact(type)->kind == 'b') return "; ptx_as says what the bits are";
+    if (type >= PTX_U16 && type <= PTX_U64 && types >> (type + PTX_S32 - PTX_U32) & 1)
+        return "; ptx_as reads the same bits as signed";
     if (op == PTX_FMA && integer) return "; ptx_mad is for integers";
     if (op == PTX_MAD && !integer) return "; ptx_fma is for floats";
     if (op == PTX_CVT && type == PTX_PRED) return "; ptx_setp(k, PTX_NE, x, zero) makes a predicate";
     if (op == PTX_SELP && type == PTX_PRED) return "; the predicate comes last: ptx_selp(k, a, b, p)";
+    if (integer && types >> PTX_F32 & 1) return "; ptx_cvt(k, PTX_F32, x) converts";
     return "";
 }
 
@@ -4473,7 +4477,10 @@ PTX__COLD const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
             ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s%s", row->name,
                       ptx__fact(src)->name, ptx__fact(type)->name, ptx__fact(type)->name,
                       ptx__types_text(sources).s,
-                      src == PTX_PRED ? ": ptx_selp(k, one, zero, p) makes a number of it" : "");
+                      src == PTX_PRED ? ": ptx_selp(k, one, zero, p) makes a number of it"
+                      : src == PTX_F32 && (type == PTX_F16X2 || type == PTX_BF16X2)
+                          ? "; ptx_cvt_pair makes it of two f32"
+                          : "");
         else if (!types)
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
                       ptx__fact(type)->name);
@@ -6940,11 +6947,12 @@ PTX__COLD int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         }
         p--;
     }
-    if (*p || n > 64 || results > 64)
-        return PTX__FAIL(
-            k, PTX_E_ARGUMENT, site,
-            "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
-            n + results);
+    if (n > 64 || results > 64)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+                         "raw text has at most 64 results and 64 operands, %u and %u are given", results, n);
+    if (*p)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "raw text, at '%.20s': %s", p,
+                         *p == '$' ? "no result or operand has this number, from 0 on" : "it must be ASCII");
     if (results && !ptx__require_unguarded(k, site, "a raw instruction")) return 0;
     form = ptx__get_form(k, site, PTX_RAW, effect, collective, 0);
     kept = ptx__keep(k->m, text, strlen(text));
@@ -10927,8 +10935,8 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
         if (t != type || (t != PTX_F32 && t != PTX_F64)) {
             int known = i && (type == PTX_F32 || type == PTX_F64);
             ptx_fail(m, PTX_E_TYPE, site,
-                     "ptx_%s: operand %u is %s, needs %s; %s", name, i + 1, ptx_type_name(t),
-                     known ? ptx_type_name(type) : "f32 or f64",
+                     "ptx_%s: operand %u is %s, needs %s; %s", name, i + 1,
+                     ptx__describe(ptx__read_handle(k, v[i])), known ? ptx_type_name(type) : "f32 or f64",
                      ptx__is_register(v[i])         ? "ptx_cvt converts, ptx_as reads the same bits"
                      : known && type == PTX_F64 ? "write ptx_f64(number)"
                                                 : "write ptx_f32(number)");
