@@ -61,14 +61,18 @@
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
           next call that waits. ptxcu_desc.log receives each message as it arises.
-   STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
-          valid until the stream has executed the copy. Copies from and to pinned memory (ptxcu_host_alloc)
-          overlap with other work; for pageable memory the call may wait.
+   STREAMS  NULL is the context's default stream. Streams of ptxcu_stream_create have no order with it or with
+          each other: use one stream for an upload and its kernels, or an event, or ptxcu_sync between. Copies
+          and fills are asynchronous: host memory must stay valid until the stream has executed the copy.
+          Copies from and to pinned memory (ptxcu_host_alloc) overlap with other work; for pageable memory the
+          call may wait.
    TARGET  A module of ptx_module_new(NULL) is for sm_75 and runs on every later device. For instructions that
           the opened device has and sm_75 lacks, set target and max_version of ptx_module_desc to those of
           ptxcu_device_info.
-   LAUNCH  Each launch is checked against the entry's parameters and limits before the driver sees it.
-          Launching allocates nothing, waits for nothing, formats no text, and may be captured in a graph.
+   LAUNCH  ptx_launch_1d and ptx_launch_2d count the blocks for a number of threads; ptx_launch.entry is the
+          entry's index in its module. Each launch is checked against the entry's parameters and limits before
+          the driver sees it. Launching allocates nothing, waits for nothing, formats no text, and may be
+          captured in a graph.
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory that holds it.
           ptxcu_tensor_create allocates the memory, ptxcu_tensor_wrap borrows it, views share it. After the
           memory is freed, every use of a tensor in it is refused (FREED).
