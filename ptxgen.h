@@ -2451,10 +2451,11 @@ PTXGEN_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
                             uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out);
 /* Surfaces. surface: the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
    elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Nothing is converted; type
-   gives the size, 1 to 8 bytes; one byte is loaded as a u32. at, all u32: the layer (A1D, A2D), x in bytes, a
-   multiple of the access's size, y and z in texels. outside, for an access out of bounds: 0 and
-   PTX_SURFACE_TRAP end the kernel, PTX_SURFACE_ZERO loads 0 and stores nothing, PTX_CLAMP takes the nearest
-   place. PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) combine one element with the old one. */
+   gives the size, 1 to 8 bytes (a float type takes floats or bits); one byte is loaded as a u32. at, all u32:
+   the layer (A1D, A2D), x in bytes, a multiple of the access's size, y and z in texels. outside, for an
+   access out of bounds: 0 and PTX_SURFACE_TRAP end the kernel, PTX_SURFACE_ZERO loads 0 and stores nothing,
+   PTX_CLAMP takes the nearest place. PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) combine one
+   element with the old one. */
 #define ptx_surface_load(k, op, outside, type, n, surface, at, out)                                          \
     ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (out))
 #define ptx_surface_store(k, op, outside, type, n, surface, at, values)                                      \
@@ -4069,7 +4070,7 @@ PTX__COLD const char *ptx__describe(ptx__operand v) {
         "no value (of a ptx_as between types of different widths)",
         "no value (of a ptx_ptr of no register, or to no space)",
         "no value (of a ptx_inv of no predicate)",
-        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)",
+        "no value (of a ptx_as of no register: write an immediate in its type, such as ptx_f32(1))",
         "no value (of a ptx_off of no address)",
         "an address with an offset of more than 24 bits (in ptx_at 32), which ptx_ptr_add takes",
         "a ptx_off of a register beyond the first 524,288 of its width; ptx_at and ptx_ptr_add take any",
@@ -7418,7 +7419,13 @@ PTX__COLD_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
         ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %u values is NULL", n);
         return;
     }
-    for (i = 0; i < n; i++) list[count++] = values[i];
+    for (i = 0; i < n; i++) {
+        ptx__operand v = ptx__read_handle(k, values[i]);
+        if (v.type != type && strchr("fh", ptx__fact(type)->kind) && ptx__is_number(type)
+            && !ptx__check_value(k, site, "a value for a surface", &v, type))
+            return;
+        list[count++] = values[i];
+    }
     if (!(ptx__types_of(&ptx__rows[k->m->first_row[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
     ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
 }

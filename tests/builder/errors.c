@@ -164,13 +164,25 @@ static void types(void) {
     start(75), L ptx_cvt(k, PTX_U32, c),
     WRONG("cvt of a predicate", PTX_E_FORM, "cvt|pred|ptx_selp(k, one, zero, p)");
     start(75), L ptx_cvt(k, PTX_PRED, u), WRONG("cvt to a predicate", PTX_E_FORM, "cvt|pred|ptx_setp");
-    start(75), L ptx_cvt(k, PTX_F16X2, f), WRONG("cvt of one f32 to a pair", PTX_E_FORM, "f16x2|ptx_cvt_pair");
-    start(75), L ptx_sqrt(k, u), WRONG("sqrt of a u32", PTX_E_FORM, "sqrt|u32|ptx_cvt(k, PTX_F32, x) converts");
-    start(75), L ptx_neg(k, u), WRONG("neg of a u32", PTX_E_FORM, "neg|u32|ptx_as reads the same bits as signed");
+    start(75), L ptx_cvt(k, PTX_F16X2, f),
+    WRONG("cvt of one f32 to a pair", PTX_E_FORM, "f16x2|ptx_cvt_pair");
+    start(75), L ptx_sqrt(k, u),
+    WRONG("sqrt of a u32", PTX_E_FORM, "sqrt|u32|ptx_cvt(k, PTX_F32, x) converts");
+    start(75), L ptx_neg(k, u),
+    WRONG("neg of a u32", PTX_E_FORM, "neg|u32|ptx_as reads the same bits as signed");
     start(75), L ptx_add(k, ptx_as(u, PTX_B32), ptx_as(u, PTX_B32)),
     WRONG("b32 + b32", PTX_E_FORM, "add|b32|ptx_as says what the bits are");
     start(75), L ptx_exp(k, ptx_imm(1)),
-    WRONG("exp of an integer immediate", PTX_E_TYPE, "integer immediate, needs f32 or f64; write ptx_f32(number)");
+    WRONG("exp of an integer immediate", PTX_E_TYPE,
+          "integer immediate, needs f32 or f64; write ptx_f32(number)");
+    start(75), L ptx_surface_store_1d(k, 0, PTX_F32, d, u, ptx_imm(1)),
+    WRONG("an integer immediate for a surface of f32", PTX_E_TYPE, "integer immediate: write ptx_f32(number)");
+    start(75), L ptx_surface_store_1d(k, 0, PTX_F32, w, u, u),
+    WRONG("a u32 for a surface of f32", PTX_E_TYPE, "f32 is needed|u32|ptx_cvt(k, PTX_F32, x) converts");
+    start(75), ptx_surface_store_1d(k, 0, PTX_F32, w, u, ptx_as(u, PTX_B32)), ptx_ret(k);
+    FINE("bits for a surface of f32");
+    start(75), L ptx_add(k, f, ptx_as(ptx_imm(1), PTX_F32)),
+    WRONG("ptx_as of an immediate", PTX_E_HANDLE, "write an immediate in its type");
     start(75), L ptx_add(k, p, u), WRONG("address + u32", PTX_E_TYPE, "operand 2|add|u32|u64|ptx_ptr_add");
     start(75), L ptx_atom(k, PTX_ADD, ptx_at(p, 0), u),
     WRONG("atom with the name of an instruction", PTX_E_MODIFIER, "atom needs an operation: PTX_ATOM_ADD");
