@@ -76,7 +76,8 @@ for cxx in g++ clang++; do
             -Wno-unused "$t/program.cpp" -o "$t/$cxx"
     done
     "$t/$cxx" >"$t/says" 2>&1
-    for words in 'setp.lt.u32' 'mul.f32' 'neg.f32' 'st.shared.f32' 'bar.sync 0' '@!%p' 'program.cpp:29: error: .* operand 2 of add is u32' \
+    for words in 'setp.lt.u32' 'mul.f32' 'neg.f32' 'st.shared.f32' 'bar.sync 0' \
+        '@!%p' 'program.cpp:29: error: .* operand 2 of add is u32' \
         'program.cpp:30: error: .* a condition is u32' 'program.cpp:33: error: .* an index is' \
         'program.cpp:36: error: .* operand 2 of add is u32' 'program.cpp:38: error: .* operand 2 of st'; do
         check "$cxx: $words" grep -q "$words" "$t/says"
