@@ -112,10 +112,11 @@
           most 4 MiB. A hash of PTX text, chip and driver version selects a set of four files; new code
           replaces the oldest file of its set. A file holds chip, driver version, the whole text, the machine
           code and a checksum. It is written under a temporary name and then renamed, so a reader sees the old
-          or the new file. Code that cannot be read, written or trusted is built again, without an error. Two
-          faults are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a folder that
-          exists and cannot be trusted (FOLDER). Several processes may share a folder. The first write of a
-          handle removes temporary files older than an hour, which killed processes leave.
+          or the new file. Code that cannot be read, written or trusted is built again, without an error. The
+          caller makes the folder: while it does not exist, nothing is kept, and ptxcu_open notes this in the
+          log. Two faults are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a
+          folder that exists and cannot be trusted (FOLDER). Several processes may share a folder. The first
+          write of a handle removes temporary files older than an hour, which killed processes leave.
    TRUST  Machine code from the folder runs with the rights of the program and cannot be checked. Only the
           effective user of the program and root are trusted.
           - The folder must belong to that user or root, and nobody else may write to it unless it is sticky
@@ -204,8 +205,8 @@ typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
 /* PTXCU_LOG_ERROR: the message of a failed call; later texts may add details to it. PTXCU_LOG_NOTE: the
-   driver and device that were opened, and why libraries tried before them failed; a program that was
-   compiled, or read from the cache folder. */
+   driver and device that were opened, and why libraries tried before them failed; a cache folder that does
+   not exist; a program that was compiled, or read from the folder. */
 enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
 typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
 
@@ -1771,8 +1772,9 @@ static void ptxcu__listing_close(ptxcu__listing *l) { closedir(l->id); }
 #endif
 
 static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
-    int missing;
+    int missing = 0;
     const char *fault;
+    char text[sizeof cu->cache_folder + 80];
     size_t length = strlen(folder);
     if (length >= sizeof cu->cache_folder)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
@@ -1781,6 +1783,10 @@ static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
     fault = *folder ? ptxcu__find_folder_fault(folder, &missing) : NULL;
     if (fault) return ptxcu__fail(cu, PTXCU_E_FOLDER, "ptxcu_open: cache_folder '%s' %s", folder, fault);
     memcpy(cu->cache_folder, folder, length + 1);
+    if (missing) {
+        snprintf(text, sizeof text, "cache_folder '%s' does not exist: nothing is kept in it", folder);
+        ptxcu__log(cu, PTXCU_LOG_NOTE, text);
+    }
     return PTXCU_E_NONE;
 }
 
@@ -4304,8 +4310,8 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
     if (!program) return ptxcu__fail_null(cu, function, "program");
     if (program->owner != cu)
-        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the program was loaded by another handle",
-                           function);
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE,
+                           "%s: the program was loaded by another handle, or unloaded", function);
     return PTXCU_E_NONE;
 }
 
@@ -4533,7 +4539,7 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
     uint64_t hash;
     if (program) *program = NULL;
     PTXCU__REQUIRE_READY(cu);
-    if (!op || !op->emit) return ptxcu__fail_null(cu, "ptxcu_operation", "op, or its emit,");
+    if (!op || !op->emit) return ptxcu__fail_null(cu, "ptxcu_operation", "op (an unknown name?) or its emit");
     if (!desc && op->desc_bytes) return ptxcu__fail_null(cu, "ptxcu_operation", "desc");
     PTXCU__REQUIRE(cu, operation, program);
     hash = ptxcu__hash_operation(op, desc);
