@@ -76,9 +76,11 @@
           instruction's name: ptx_ex2, ptx_lg2, ptx_rsqrt, or ptx_sin_approx where C has that name.
    CONTROL  ptx_if / ptx_else / ptx_end; i = ptx_for(k, first, limit, step) ... ptx_end; ptx_loop with
           ptx_while, ptx_break and ptx_continue; labels and branches. ptx_guard(k, p) predicates the one
-          instruction after it: compute its operands and addresses before. ptx_selp(k, a, b, p) is p ? a : b,
-          without a branch. A C loop around calls unrolls: each iteration emits the body. A C `break` or
-          `return` that skips ptx_end() is an error: "the scope opened at file:line is not closed".
+          instruction after it: compute its operands and addresses before. ptx_ld_if and ptx_st_if access
+          memory only where a predicate is true. ptx_selp(k, a, b, p) is p ? a : b, without a branch. A value
+          of one branch does not exist after ptx_end(): set a ptx_var in both branches. A C loop around calls
+          unrolls: each iteration emits the body. A C `break` or `return` that skips ptx_end() is an error:
+          "the scope opened at file:line is not closed".
    SWITCHES  ptx_switch(k, index, n) ... ptx_case(k, 0) ... ptx_default(k) ... ptx_end(k), for up to 512
           cases. A case does not fall through. ptx_brx() is the plain branch through a table.
    ORDER  C does not define the order in which the arguments of a call are evaluated. ptx_sub(k, ptx_ld(...),
@@ -2378,14 +2380,15 @@ PTXGEN_API ptx_val ptx_cvt_pair_(ptx_kernel *k, const char *site, ptx_mods mods,
                                  ptx_val low);
 
 /* Memory. ld reads a value of that type; one of 8 bits is extended to 32. st takes what ld returns. The vec
-   forms move 2 or 4 elements in one access, which must be aligned to its whole size. ld_if reads only where p
-   is true; elsewhere the result is `otherwise`. */
+   forms move 2 or 4 elements in one access, which must be aligned to its whole size. ld_if and st_if access
+   memory only where p is true; elsewhere the result of ld_if is `otherwise`. */
 #define ptx_ld(k, type, mem) ptx_ld_((k), PTX__AT, (type), (mem))
 #define ptx_ld_if(k, p, type, mem, otherwise) ptx_ld_if_((k), PTX__AT, (p), (type), (mem), (otherwise))
 #define ptx_ld_vec(k, type, n, mem, out) ptx_ld_vec_((k), PTX__AT, (type), (n), (mem), (out))
 #define ptx_ld_vec_if(k, p, type, n, mem, otherwise, out)                                                    \
     ptx_ld_vec_if_((k), PTX__AT, (p), (type), (n), (mem), (otherwise), (out))
 #define ptx_st(k, type, mem, value) ptx_st_((k), PTX__AT, (type), (mem), (value))
+#define ptx_st_if(k, p, type, mem, value) ptx_st_if_((k), PTX__AT, (p), (type), (mem), (value))
 #define ptx_st_vec(k, type, n, mem, values) ptx_st_vec_((k), PTX__AT, (type), (n), (mem), (values))
 PTXGEN_API ptx_val ptx_ld_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem);
 PTXGEN_API ptx_val ptx_ld_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
@@ -2395,6 +2398,8 @@ PTXGEN_API void ptx_ld_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
 PTXGEN_API void ptx_ld_vec_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, uint32_t n,
                                ptx_mem mem, ptx_val otherwise, ptx_val *out);
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value);
+PTXGEN_API void ptx_st_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
+                           ptx_val value);
 PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_mem mem,
                             const ptx_val *values);
 /* what: PTX_ATOM_ADD ..., with memory order and scope if wanted. atom returns the old value, red nothing. */
@@ -2446,10 +2451,11 @@ PTXGEN_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, ptx_t
                             uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out);
 /* Surfaces. surface: the 64-bit object of ptxcu_surface_create. PTX_SULD_1D, _2D, _3D, _A1D, _A2D load n
    elements, 1, 2 or 4 of at most 16 bytes in all; PTX_SUST_1D ... store them. Nothing is converted; type
-   gives the size, 1 to 8 bytes; one byte is loaded as a u32. at, all u32: the layer (A1D, A2D), x in bytes, a
-   multiple of the access's size, y and z in texels. outside, for an access out of bounds: 0 and
-   PTX_SURFACE_TRAP end the kernel, PTX_SURFACE_ZERO loads 0 and stores nothing, PTX_CLAMP takes the nearest
-   place. PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) combine one element with the old one. */
+   gives the size, 1 to 8 bytes (a float type takes floats or bits); one byte is loaded as a u32. at, all u32:
+   the layer (A1D, A2D), x in bytes, a multiple of the access's size, y and z in texels. outside, for an
+   access out of bounds: 0 and PTX_SURFACE_TRAP end the kernel, PTX_SURFACE_ZERO loads 0 and stores nothing,
+   PTX_CLAMP takes the nearest place. PTX_SURED_ADD_1D ... (ADD, MIN, MAX, AND, OR; 1D, 2D, 3D) combine one
+   element with the old one. */
 #define ptx_surface_load(k, op, outside, type, n, surface, at, out)                                          \
     ptx_surface_load_((k), PTX__AT, (op), (outside), (type), (n), (surface), (at), (out))
 #define ptx_surface_store(k, op, outside, type, n, surface, at, values)                                      \
@@ -2483,9 +2489,11 @@ PTXGEN_API void ptx_surface_store_at_(ptx_kernel *k, const char *site, ptx_op_id
                                       ptx_type type, ptx_val surface, ptx_val x, ptx_val y, ptx_val z,
                                       ptx_val value);
 
-/* Tensor cores, d = a b + c: ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). The fragments
-   are arrays of the lengths that ptx_mma_shape gives. a_type, b_type: of the elements. extra: the n operands
-   after c of sparse and block-scaled products. */
+/* Tensor cores, d = a b + c: ptx_mma(k, PTX_MMA_M16N8K16_F32, PTX_F16, PTX_F16, d, a, b, c). a_type, b_type:
+   of the elements; _F32: the type of c and d. The fragments are arrays of the lengths that ptx_mma_shape
+   gives; the PTX manual says which lane holds which elements ("Matrix Fragments for mma.m16n8k16"). From
+   16-bit matrices in shared memory, ptx_ldmatrix loads fragments of a[m][k] and b[n][k], ptx_ldmatrix_trans
+   those of b[k][n]. extra: the n operands after c of sparse and block-scaled products. */
 #define ptx_mma(k, op, a_type, b_type, d, a, b, c)                                                           \
     ptx_mma_((k), PTX__AT, (op), 0, (a_type), (b_type), (d), (a), (b), (c), 0, NULL)
 #define ptx_mma_with(k, op, mods, a_type, b_type, d, a, b, c, n, extra)                                      \
@@ -2632,7 +2640,8 @@ PTXGEN_API void ptx_brx_(ptx_kernel *k, const char *site, ptx_val index, uint32_
 #define ptx_exit(k) ptx_op0(k, PTX_EXIT, 0)
 
 /* Predicates the next instruction, which executes only where p is true: a store, reduction, branch, ret,
-   ptx_set ... Not one with a new value, undefined where p is false: use selp, ld_if or ptx_set for that. */
+   ptx_set ... Not one with a new value, undefined where p is false: use selp, ld_if or ptx_set for that.
+   ptx_st_elem computes its address first: ptx_st_if(k, p, type, ptx_elem(...), value) does that outside. */
 #define ptx_guard(k, p) ptx_guard_((k), PTX__AT, (p))
 PTXGEN_API void ptx_guard_(ptx_kernel *k, const char *site, ptx_val p);
 
@@ -4061,7 +4070,7 @@ PTX__COLD const char *ptx__describe(ptx__operand v) {
         "no value (of a ptx_as between types of different widths)",
         "no value (of a ptx_ptr of no register, or to no space)",
         "no value (of a ptx_inv of no predicate)",
-        "no value (of a ptx_as of no register: an immediate or the address of a parameter block)",
+        "no value (of a ptx_as of no register: write an immediate in its type, such as ptx_f32(1))",
         "no value (of a ptx_off of no address)",
         "an address with an offset of more than 24 bits (in ptx_at 32), which ptx_ptr_add takes",
         "a ptx_off of a register beyond the first 524,288 of its width; ptx_at and ptx_ptr_add take any",
@@ -4141,6 +4150,22 @@ PTX__COLD ptx__message_part ptx__conversion_hint(ptx__operand v, unsigned type) 
             snprintf(text.s, sizeof text.s, ": ptx_as(x, PTX_%s) reads the same bits", name);
     }
     return text;
+}
+
+/* The end of a message about an instruction without a form for that type: what has one. "" where nothing. */
+PTX__COLD const char *ptx__form_hint(unsigned op, unsigned type, uint64_t types) {
+    const int integer = strchr("us", ptx__fact(type)->kind) != NULL;
+    if (types == UINT64_C(1) << PTX_B32 && ptx__fact(type)->bits == 64)
+        return "; ptx_unpack makes two of 64 bits";
+    if (ptx__fact(type)->kind == 'b') return "; ptx_as says what the bits are";
+    if (type >= PTX_U16 && type <= PTX_U64 && types >> (type + PTX_S32 - PTX_U32) & 1)
+        return "; ptx_as reads the same bits as signed";
+    if (op == PTX_FMA && integer) return "; ptx_mad is for integers";
+    if (op == PTX_MAD && !integer) return "; ptx_fma is for floats";
+    if (op == PTX_CVT && type == PTX_PRED) return "; ptx_setp(k, PTX_NE, x, zero) makes a predicate";
+    if (op == PTX_SELP && type == PTX_PRED) return "; the predicate comes last: ptx_selp(k, a, b, p)";
+    if (integer && types >> PTX_F32 & 1) return "; ptx_cvt(k, PTX_F32, x) converts";
+    return "";
 }
 
 /* Round a double to a float of that many exponent and mantissa bits, to nearest even. Returns 0 where a
@@ -4450,18 +4475,19 @@ PTX__COLD const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
             if (!ptx__types_of(any) || ptx__types_of(any) >> type & 1) sources |= ptx__sources_of(any);
         }
         if (sources)
-            ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s", row->name,
+            ptx__fail(k, PTX_E_FORM, site, "%s has no form from %s to %s: to %s it goes from %s%s", row->name,
                       ptx__fact(src)->name, ptx__fact(type)->name, ptx__fact(type)->name,
-                      ptx__types_text(sources).s);
+                      ptx__types_text(sources).s,
+                      src == PTX_PRED ? ": ptx_selp(k, one, zero, p) makes a number of it"
+                      : src == PTX_F32 && (type == PTX_F16X2 || type == PTX_BF16X2)
+                          ? "; ptx_cvt_pair makes it of two f32"
+                          : "");
         else if (!types)
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has none of its own", row->name,
                       ptx__fact(type)->name);
         else
             ptx__fail(k, PTX_E_FORM, site, "%s has no form for type %s: it has %s%s", row->name,
-                      ptx__fact(type)->name, ptx__types_text(types).s,
-                      types == UINT64_C(1) << PTX_B32 && ptx__fact(type)->bits == 64
-                          ? "; ptx_unpack makes two of 64 bits"
-                          : "");
+                      ptx__fact(type)->name, ptx__types_text(types).s, ptx__form_hint(op, type, types));
     } else {
         const ptx_mods refused_mods = asked & ~ptx__allowed(closest);
         const ptx_mods atomic = asked >> 63 ? refused_mods & PTX__ATOM & ~PTX__FAMILY : 0;
@@ -4580,8 +4606,8 @@ PTX__COLD uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84)
         version = 84;
     if (ptx__target_lacks(m, sm, lacks, sizeof lacks))
-        return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks,
-                         m->target_name);
+        return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s (ptx_module_desc.target)",
+                         text, lacks, m->target_name);
     if (version > m->max_version)
         return PTX__FAIL(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
                          version % 10, m->max_version / 10, m->max_version % 10);
@@ -4855,7 +4881,7 @@ PTX__NOINLINE static int ptx__require_unguarded(ptx_kernel *k, const char *site,
     return PTX__FAIL(
         k, PTX_E_GUARD, site,
         "%s makes a value, which would be undefined where the guard of %s is false; make it before "
-        "ptx_guard, which is for the one instruction after it, or use selp, ld_if or ptx_set",
+        "ptx_guard, which is for the one instruction after it, or use selp, ld_if, st_if or ptx_set",
         name, k->guard_site);
 }
 
@@ -5333,11 +5359,14 @@ static ptx_val ptx__record_one(ptx_kernel *k, const char *site, uint32_t request
     return ptx__record(k, site, request, mods, a, ptx__none());
 }
 
-/* Whether selp or slct chooses between a float and another kind of number, whose bits would be misread. */
+/* Whether selp or slct chooses between a float and another kind of number, whose bits would be misread. An
+   integer immediate without a type is one beside a single float. */
 static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
     const char kind = ptx__fact(src[0].type)->kind, other = ptx__fact(src[1].type)->kind;
-    return (op == PTX_SELP || op == PTX_SLCT) && src[0].type != src[1].type && !strchr("-b", kind)
-           && !strchr("-b", other) && !(strchr("us", kind) && strchr("us", other));
+    if ((op != PTX_SELP && op != PTX_SLCT) || src[0].type == src[1].type) return 0;
+    if (kind == '-') return strchr("fh", other) && ptx__is_number(src[1].type);
+    if (other == '-') return strchr("fh", kind) && ptx__is_number(src[0].type);
+    return kind != 'b' && other != 'b' && !(strchr("us", kind) && strchr("us", other));
 }
 
 /* Whether a value may be assigned to a variable: it has the variable's type and space. An immediate without a
@@ -5768,8 +5797,8 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         if (type == PTX_NONE) {
             for (i = 0; i < n && !v[i].type; i++) {}
             ptx__fail(k, PTX_E_TYPE, site,
-                      i < n ? "%s: the operands do not tell its type; call ptx_opn() with the type"
-                            : "%s: no operand has a type to go by; use ptx_u32() or the like",
+                      n && !i ? "%s: the operands do not tell its type; call ptx_opn() with the type"
+                              : "%s: no operand has a type to go by; use ptx_u32() or the like",
                       row->name);
             return;
         }
@@ -5834,6 +5863,10 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         }
         if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
             ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
+        if (op == PTX_ADD && i == 1 && v[0].space && ptx__fact(v[1].type)->bits == 32 && type == PTX_U64)
+            ptx__fail(k, PTX_E_TYPE, site,
+                      "operand 2 of add is %s, expected u64: ptx_ptr_add(k, p, index, bytes) adds an index",
+                      ptx__describe(v[1]));
         u.index = i + 1;
         if (!ptx__ready(k) || !ptx__push_slot(&u, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
@@ -5845,9 +5878,16 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (op == PTX_ADD && v[0].space && v[1].space)
         ptx__fail(k, PTX_E_ADDRESS, site,
                   "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
-    if (n == 3 && ptx__mixes_kinds(op, v))
-        ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
-                  row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
+    if (n == 3 && ptx__mixes_kinds(op, v)) {
+        i = v[1].type == PTX_NONE;
+        if (v[i].type == PTX_NONE)
+            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s", i + 1, row->name,
+                      ptx__describe(v[i]), ptx__fact(v[1 - i].type)->name,
+                      ptx__conversion_hint(v[i], v[1 - i].type).s);
+        else
+            ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
+                      row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);
+    }
     if (!ptx__ready(k)) return;
     if (r && !into) out[0] = ptx__with_space(out[0], ptx__space_of(op, v, n));
     leaves = n_out == PTX__AT_MOST_ONE && (op == PTX_RET || op == PTX_EXIT);
@@ -6629,6 +6669,11 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
     ptx_st_vec_(k, site, type, 1, mem, &value);
 }
+PTXGEN_API void ptx_st_if_(ptx_kernel *k, const char *site, ptx_val p, ptx_type type, ptx_mem mem,
+                           ptx_val value) {
+    ptx_guard_(k, site, p);
+    ptx_st_(k, site, type, mem, value);
+}
 
 /* atom and red: the type comes from the value. */
 static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mods what, ptx_mem address,
@@ -6651,6 +6696,11 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
         return d;
     }
     loose = ptx__rows[k->m->first_row[op]].sig[0] == '*';
+    if (!(what & PTX__ATOM & ~PTX__FAMILY)) {
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s needs an operation: PTX_ATOM_ADD, PTX_ATOM_MIN ...",
+                  ptx__rows[k->m->first_row[op]].name);
+        return d;
+    }
     form =
         ptx__get_form(k, site, op, loose ? ptx__as_bits(type) : type, 0, ptx__memory_mods(&mem, 1, 0) | what);
     if (!form) return d;
@@ -6899,11 +6949,12 @@ PTX__COLD int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         }
         p--;
     }
-    if (*p || n > 64 || results > 64)
-        return PTX__FAIL(
-            k, PTX_E_ARGUMENT, site,
-            "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
-            n + results);
+    if (n > 64 || results > 64)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+                         "raw text has at most 64 results and 64 operands, %u and %u are given", results, n);
+    if (*p)
+        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "raw text, at '%.20s': %s", p,
+                         *p == '$' ? "no result or operand has this number, from 0 on" : "it must be ASCII");
     if (results && !ptx__require_unguarded(k, site, "a raw instruction")) return 0;
     form = ptx__get_form(k, site, PTX_RAW, effect, collective, 0);
     kept = ptx__keep(k->m, text, strlen(text));
@@ -7369,7 +7420,13 @@ PTX__COLD_API void ptx_surface_store_(ptx_kernel *k, const char *site, ptx_op_id
         ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %u values is NULL", n);
         return;
     }
-    for (i = 0; i < n; i++) list[count++] = values[i];
+    for (i = 0; i < n; i++) {
+        ptx__operand v = ptx__read_handle(k, values[i]);
+        if (v.type != type && strchr("fh", ptx__fact(type)->kind) && ptx__is_number(type)
+            && !ptx__check_value(k, site, "a value for a surface", &v, type))
+            return;
+        list[count++] = values[i];
+    }
     if (!(ptx__types_of(&ptx__rows[k->m->first_row[op]]) >> type & 1)) type = (ptx_type)ptx__as_bits(type);
     ptx_opn_(k, site, op, outside, type, PTX_NONE, count, list, 0, NULL);
 }
@@ -8280,7 +8337,8 @@ static ptx_code ptx__check_definitions(ptx_kernel *k, ptx__graph *g) {
         while (g->block[b].end <= i) b++;
         if (!ptx__is_defined(k, g, word, i, b, (int)(use >> 32 & 1)))
             return ptx__fault(k, PTX_E_UNDEFINED, i,
-                              "a value is used here that is not defined on every path; it is made at %s",
+                              "a value is used here that is not defined on every path; it is made at %s; "
+                              "keep it in a ptx_var that every path sets, or use selp or ld_if",
                               ptx__site_at(k, ptx__definition_of_register(k, word)->instruction));
     }
     return k->m->error.code;
@@ -8910,7 +8968,8 @@ static ptx_code ptx__check_convergence(ptx__uniformity *u, uint32_t i, uint32_t 
     ptx__describe_root(k, u->condition_root[ptx__block_of(u->g, u->branch[b] - 1)], root, sizeof root);
     return ptx__fault(k, PTX_E_DIVERGENT, i,
                       "%s is for %s together, but only some come here%s: the condition at %s depends on "
-                      "%s; where it is the same for all of them, say so with %s",
+                      "%s; move it to where all of them come or, if the condition is the same for all, "
+                      "assert that with %s",
                       ptx__mnemonic(k, ins), groups[highest],
                       branch->kind == PTX__I_LEAVE ? ", others have left" : "", ptx__site(k, branch->site),
                       root, assert_[highest]);
@@ -10884,8 +10943,8 @@ static void ptx__math_call(ptx_kernel *k, const char *site, const char *name, ui
         if (t != type || (t != PTX_F32 && t != PTX_F64)) {
             int known = i && (type == PTX_F32 || type == PTX_F64);
             ptx_fail(m, PTX_E_TYPE, site,
-                     "ptx_%s: operand %u is %s, needs %s; %s", name, i + 1, ptx_type_name(t),
-                     known ? ptx_type_name(type) : "f32 or f64",
+                     "ptx_%s: operand %u is %s, needs %s; %s", name, i + 1,
+                     ptx__describe(ptx__read_handle(k, v[i])), known ? ptx_type_name(type) : "f32 or f64",
                      ptx__is_register(v[i])         ? "ptx_cvt converts, ptx_as reads the same bits"
                      : known && type == PTX_F64 ? "write ptx_f64(number)"
                                                 : "write ptx_f32(number)");

@@ -61,11 +61,18 @@
           last failure. Errors are not sticky: a failed call leaves the handle unchanged. If ptxcu_open fails,
           the handle keeps that error and every call returns its code. A fault in a kernel is reported by the
           next call that waits. ptxcu_desc.log receives each message as it arises.
-   STREAMS  NULL is the context's default stream. Copies and fills are asynchronous: host memory must stay
-          valid until the stream has executed the copy. Copies from and to pinned memory (ptxcu_host_alloc)
-          overlap with other work; for pageable memory the call may wait.
-   LAUNCH  Each launch is checked against the entry's parameters and limits before the driver sees it.
-          Launching allocates nothing, waits for nothing, formats no text, and may be captured in a graph.
+   STREAMS  NULL is the context's default stream. Streams of ptxcu_stream_create have no order with it or with
+          each other: use one stream for an upload and its kernels, or an event, or ptxcu_sync between. Copies
+          and fills are asynchronous: host memory must stay valid until the stream has executed the copy.
+          Copies from and to pinned memory (ptxcu_host_alloc) overlap with other work; for pageable memory the
+          call may wait.
+   TARGET  A module of ptx_module_new(NULL) is for sm_75 and runs on every later device. For instructions that
+          the opened device has and sm_75 lacks, set target and max_version of ptx_module_desc to those of
+          ptxcu_device_info.
+   LAUNCH  ptx_launch_1d and ptx_launch_2d count the blocks for a number of threads; ptx_launch.entry is the
+          entry's index in its module. Each launch is checked against the entry's parameters and limits before
+          the driver sees it. Launching allocates nothing, waits for nothing, formats no text, and may be
+          captured in a graph.
    TENSORS  A ptxcu_tensor is a value: address, shape, strides, type, and the memory that holds it.
           ptxcu_tensor_create allocates the memory, ptxcu_tensor_wrap borrows it, views share it. After the
           memory is freed, every use of a tensor in it is refused (FREED).
@@ -84,7 +91,8 @@
               ptxcu_flash_decode_prepare(cu, &d, &call);
               ptxcu_call_run(cu, &call, stream);                   // every token; or captured in a graph
 
-          A call is checked once and launched often. ptxcu_call_run queues it on the caller's stream.
+          ptxcu_flash_decode(cu, &d, stream) prepares and runs in one call. A ptxcu_call is checked once and
+          launched often. ptxcu_call_run queues it on the caller's stream.
           ptxcu_call_finish also waits. ptxcu_call_start runs it on the stream of a ptxcu_result, which keeps
           the tensors' memory until the call has finished. The host can wait for a result or poll it; a stream
           can wait for it.
@@ -104,10 +112,11 @@
           most 4 MiB. A hash of PTX text, chip and driver version selects a set of four files; new code
           replaces the oldest file of its set. A file holds chip, driver version, the whole text, the machine
           code and a checksum. It is written under a temporary name and then renamed, so a reader sees the old
-          or the new file. Code that cannot be read, written or trusted is built again, without an error. Two
-          faults are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a folder that
-          exists and cannot be trusted (FOLDER). Several processes may share a folder. The first write of a
-          handle removes temporary files older than an hour, which killed processes leave.
+          or the new file. Code that cannot be read, written or trusted is built again, without an error. The
+          caller makes the folder: while it does not exist, nothing is kept, and ptxcu_open notes this in the
+          log. Two faults are errors of ptxcu_open: a path of more than 511 characters (ARGUMENT), and a
+          folder that exists and cannot be trusted (FOLDER). Several processes may share a folder. The first
+          write of a handle removes temporary files older than an hour, which killed processes leave.
    TRUST  Machine code from the folder runs with the rights of the program and cannot be checked. Only the
           effective user of the program and root are trusted.
           - The folder must belong to that user or root, and nobody else may write to it unless it is sticky
@@ -196,8 +205,8 @@ typedef void *ptxcu_event;                  /* CUevent */
 typedef void *ptxcu_graph;                  /* CUgraphExec */
 
 /* PTXCU_LOG_ERROR: the message of a failed call; later texts may add details to it. PTXCU_LOG_NOTE: the
-   driver and device that were opened, and why libraries tried before them failed; a program that was
-   compiled, or read from the cache folder. */
+   driver and device that were opened, and why libraries tried before them failed; a cache folder that does
+   not exist; a program that was compiled, or read from the folder. */
 enum { PTXCU_LOG_ERROR, PTXCU_LOG_NOTE };
 typedef void (*ptxcu_log_fn)(void *user, int kind, const char *text);
 
@@ -1763,8 +1772,9 @@ static void ptxcu__listing_close(ptxcu__listing *l) { closedir(l->id); }
 #endif
 
 static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
-    int missing;
+    int missing = 0;
     const char *fault;
+    char text[sizeof cu->cache_folder + 80];
     size_t length = strlen(folder);
     if (length >= sizeof cu->cache_folder)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
@@ -1773,6 +1783,10 @@ static ptxcu_code ptxcu__set_cache_folder(ptxcu *cu, const char *folder) {
     fault = *folder ? ptxcu__find_folder_fault(folder, &missing) : NULL;
     if (fault) return ptxcu__fail(cu, PTXCU_E_FOLDER, "ptxcu_open: cache_folder '%s' %s", folder, fault);
     memcpy(cu->cache_folder, folder, length + 1);
+    if (missing) {
+        snprintf(text, sizeof text, "cache_folder '%s' does not exist: nothing is kept in it", folder);
+        ptxcu__log(cu, PTXCU_LOG_NOTE, text);
+    }
     return PTXCU_E_NONE;
 }
 
@@ -4296,8 +4310,8 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
     if (!program) return ptxcu__fail_null(cu, function, "program");
     if (program->owner != cu)
-        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the program was loaded by another handle",
-                           function);
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE,
+                           "%s: the program was loaded by another handle, or unloaded", function);
     return PTXCU_E_NONE;
 }
 
@@ -4525,7 +4539,7 @@ PTXGEN_API ptxcu_code ptxcu_operation_(ptxcu *cu, const char *site, const ptx_op
     uint64_t hash;
     if (program) *program = NULL;
     PTXCU__REQUIRE_READY(cu);
-    if (!op || !op->emit) return ptxcu__fail_null(cu, "ptxcu_operation", "op, or its emit,");
+    if (!op || !op->emit) return ptxcu__fail_null(cu, "ptxcu_operation", "op (an unknown name?) or its emit");
     if (!desc && op->desc_bytes) return ptxcu__fail_null(cu, "ptxcu_operation", "desc");
     PTXCU__REQUIRE(cu, operation, program);
     hash = ptxcu__hash_operation(op, desc);

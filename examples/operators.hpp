@@ -19,7 +19,9 @@
 #include <type_traits>
 #include <utility>
 
+#ifndef PTXGEN_H // a copy of this file lies elsewhere: include ptxgen.h before it
 #include "../ptxgen.h"
+#endif
 
 #if defined(__GNUC__) || (defined(_MSC_VER) && _MSC_VER >= 1926)
 #define PX_FILE __builtin_FILE()
@@ -106,6 +108,16 @@ class kernel {
     }
     value global_x() { return make(ptx_global_x(k)); }
     value global_y() { return make(ptx_global_y(k)); }
+    value thread_x() { return make(ptx_tid_x(k)); } // in its block
+    // An array in shared memory of the block. Its contents are undefined at the start.
+    template <typename T>
+    array<T> shared(const char *name, std::uint32_t count, const char *f = PX_FILE, int l = PX_LINE) {
+        return array<T>(make(ptx_shared_(k, site(f, l), name, type_of<T>::is, count, 0)));
+    }
+    // All threads of the block wait here for each other.
+    void barrier(const char *f = PX_FILE, int l = PX_LINE) {
+        ptx_op1_(k, site(f, l), PTX_BAR_SYNC, 0, ptx_imm(0));
+    }
     template <typename T> value constant(T number) { return make(operand(number).as(type_of<T>::is, this)); }
     void end() { ptx_ret(k); }
     value make(const ptx_val &v) {
@@ -179,6 +191,8 @@ PX_BINARY(max, PTX_MAX, 0)
 inline value operator-(const operand &a) { return unary(PTX_NEG, 0, a); }
 inline value sqrt(const operand &a) { return unary(PTX_SQRT, 0, a); }
 inline value abs(const operand &a) { return unary(PTX_ABS, 0, a); }
+inline value rsqrt(const operand &a) { return unary(PTX_RSQRT, 0, a); } // approximate
+inline value operator!(const value &p) { return p.in->make(ptx_inv(p.of)); }
 
 // p ? a : b
 inline value select(const value &p, const operand &a, const operand &b) {
@@ -206,14 +220,17 @@ class variable {
         return *this;
     }
     variable &operator=(const variable &x) { return *this = operand(x); }
-    variable &operator+=(const operand &x) {
-        return *this = operand(binary(PTX_ADD, 0, operand(*this, x.file, x.line), x), x.file, x.line);
-    }
-    variable &operator*=(const operand &x) {
-        return *this = operand(binary(PTX_MUL, 0, operand(*this, x.file, x.line), x), x.file, x.line);
-    }
+    variable &operator+=(const operand &x) { return update(PTX_ADD, x); }
+    variable &operator-=(const operand &x) { return update(PTX_SUB, x); }
+    variable &operator*=(const operand &x) { return update(PTX_MUL, x); }
+    variable &operator/=(const operand &x) { return update(PTX_DIV, x); }
     kernel *in;
     ptx_var of;
+
+  private:
+    variable &update(ptx_op_id op, const operand &x) {
+        return *this = operand(binary(op, 0, operand(*this, x.file, x.line), x), x.file, x.line);
+    }
 };
 inline operand::operand(const variable &v, const char *f, int l)
     : of(v.get(f, l).of), number(0), whole(0), fraction(false), in(v.in), file(f), line(l) {}
@@ -228,6 +245,7 @@ template <typename T> class element {
         ptx_st_(in->k, in->site(x.file, x.line), type_of<T>::is, at, x.as(type_of<T>::is, in));
     }
     void operator=(const element &x) const { *this = operand(x); }
+    void operator+=(const operand &x) const { *this = binary(PTX_ADD, 0, operand(*this, x.file, x.line), x); }
     element(const element &) = default;
     operator value() const { return operand(*this, file, line).get(); }
     kernel *in;
@@ -249,12 +267,16 @@ template <typename F> void when(const operand &p, F body) {
     body();
     ptx_end_(p.in->k, p.in->site(p.file, p.line));
 }
-template <typename F> void loop(const operand &first, const operand &limit, F body) { // up to limit - 1
+// first, first + step ... below limit
+template <typename F> void loop(const operand &first, const operand &limit, const operand &step, F body) {
     kernel *in = limit.in ? limit.in : first.in;
     const char *site = in->site(limit.file, limit.line);
     ptx_type type = ptx_type_of(limit.in ? limit.of : first.of);
-    body(in->make(ptx_for_(in->k, site, first.as(type, in), limit.as(type, in), operand(1).as(type, in))));
+    body(in->make(ptx_for_(in->k, site, first.as(type, in), limit.as(type, in), step.as(type, in))));
     ptx_end_(in->k, site);
+}
+template <typename F> void loop(const operand &first, const operand &limit, F body) {
+    loop(first, limit, 1, body);
 }
 
 // Of numbers alone there is no kernel to emit to: start from k.constant(1.0f).
@@ -264,9 +286,39 @@ template <typename A, typename B> PX_NUMBERS(A, B) min(A, B) = delete;
 template <typename A, typename B> PX_NUMBERS(A, B) max(A, B) = delete;
 template <typename A> PX_NUMBERS(A, A) sqrt(A) = delete;
 template <typename A> PX_NUMBERS(A, A) abs(A) = delete;
+template <typename A> PX_NUMBERS(A, A) rsqrt(A) = delete;
 template <typename T, typename A> PX_NUMBERS(A, A) cast(A) = delete;
 template <typename A, typename F> PX_NUMBERS(A, A) when(A, F) = delete;
 template <typename A, typename B, typename F> PX_NUMBERS(A, B) loop(A, B, F) = delete;
+
+// Mathematics, by the names of ptxgen.h: px::sin(x), px::pow(x, 2).
+inline value math(const char *name, const operand &a, const operand &b) {
+    kernel *in = a.in ? a.in : b.in;
+    ptx_type type = ptx_type_of(a.in ? a.of : b.of);
+    return in->make(
+        ptx_math_(in->k, in->site(a.file, a.line), name, 2, a.as(type, in), b.as(type, in), ptx_imm(0)));
+}
+inline value math(const char *name, const operand &a) {
+    return a.in->make(ptx_math_(a.in->k, a.in->site(a.file, a.line), name, 1, a.of, ptx_imm(0), ptx_imm(0)));
+}
+#define PX_MATH1(name)                                                                                       \
+    inline value name(const operand &a) { return math(#name, a); }                                           \
+    template <typename A> PX_NUMBERS(A, A) name(A) = delete;
+#define PX_MATH2(name)                                                                                       \
+    inline value name(const operand &a, const operand &b) { return math(#name, a, b); }                      \
+    template <typename A, typename B> PX_NUMBERS(A, B) name(A, B) = delete;
+PX_MATH1(sin)
+PX_MATH1(cos)
+PX_MATH1(tan)
+PX_MATH1(tanh)
+PX_MATH1(exp)
+PX_MATH1(log)
+PX_MATH1(floor)
+PX_MATH1(ceil)
+PX_MATH2(pow)
+PX_MATH2(atan2)
+#undef PX_MATH1
+#undef PX_MATH2
 #undef PX_NUMBERS
 
 } // namespace px

@@ -1,14 +1,13 @@
 /* saxpy - y = a x + y, from C calls to checked numbers: build a kernel, load it, launch it, check it.
    cc -O2 examples/saxpy.c -o saxpy -ldl
 
-   Runs on the GPU; without one, on the CPU driver: PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./saxpy */
+   It needs only the headers: copy it to begin a program of your own. Runs on the GPU; without one, on the CPU
+   driver: PTXGEN_CUDA_FALLBACK=build/libptxsim.so ./saxpy */
 #include <stdio.h>
-#include <stdlib.h>
 
 #define PTXGEN_IMPLEMENTATION
 #include "../ptxgen.h"
 #include "../ptxgen_cuda.h"
-#include "example.h"
 
 /* One thread an element. */
 static void emit_saxpy(ptx_module *m) {
@@ -33,8 +32,7 @@ static void emit_saxpy(ptx_module *m) {
 enum { N = 1000003 };
 static float x[N], y[N], result[N];
 
-int main(int argc, char **argv) {
-    const command_line line = {"saxpy", "y = a x + y on a million elements", NULL, 0, NULL, NULL, 0};
+int main(void) {
     ptxcu *cu = NULL;
     ptx_module *m = NULL;
     ptxcu_program *program = NULL;
@@ -43,7 +41,6 @@ int main(int argc, char **argv) {
     ptxcu_arg args[4];
     long i, wrong = 0;
     int failed = 1;
-    if (!parse_command_line(&line, argc, argv)) return 2;
     for (i = 0; i < N; i++) x[i] = (float)i, y[i] = (float)(N - i);
 
     if (ptxcu_open(&cu, NULL)) goto done;

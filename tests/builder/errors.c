@@ -148,6 +148,44 @@ static void types(void) {
     start(75), ptx_loop(k), L ptx_while(k, f), WRONG("while on an f32", PTX_E_TYPE, "f32|pred");
     start(75), L ptx_guard(k, u), WRONG("guard on a u32", PTX_E_TYPE, "u32|pred");
     start(75), L ptx_selp(k, u, u, u), WRONG("selp on a u32", PTX_E_TYPE, "operand 3|selp|u32|pred");
+    start(75), L ptx_selp(k, f, ptx_imm(1), c),
+    WRONG("selp of an f32 and an integer immediate", PTX_E_TYPE,
+          "operand 2 of selp is an integer immediate, expected f32: write ptx_f32(number)");
+    start(75), L ptx_selp(k, ptx_imm(0), h, c),
+    WRONG("selp of an integer immediate and an f16", PTX_E_TYPE,
+          "operand 1 of selp|f16|write ptx_f16(number)");
+    start(75), ptx_selp(k, ptx_as(u, PTX_F16X2), ptx_imm(1), c), ptx_ret(k), FINE("selp of bits of an f16x2");
+    start(75), L ptx_selp(k, ptx_imm(1), ptx_imm(0), c),
+    WRONG("selp of immediates without a type", PTX_E_TYPE, "no operand has a type|ptx_u32()");
+    start(75), L ptx_selp(k, c, u, u),
+    WRONG("selp, its predicate first", PTX_E_FORM, "pred|ptx_selp(k, a, b, p)");
+    start(75), L ptx_fma(k, u, u, u), WRONG("fma of integers", PTX_E_FORM, "fma|u32|ptx_mad is for integers");
+    start(75), L ptx_mad(k, f, f, f), WRONG("mad of floats", PTX_E_FORM, "mad|f32|ptx_fma is for floats");
+    start(75), L ptx_cvt(k, PTX_U32, c),
+    WRONG("cvt of a predicate", PTX_E_FORM, "cvt|pred|ptx_selp(k, one, zero, p)");
+    start(75), L ptx_cvt(k, PTX_PRED, u), WRONG("cvt to a predicate", PTX_E_FORM, "cvt|pred|ptx_setp");
+    start(75), L ptx_cvt(k, PTX_F16X2, f),
+    WRONG("cvt of one f32 to a pair", PTX_E_FORM, "f16x2|ptx_cvt_pair");
+    start(75), L ptx_sqrt(k, u),
+    WRONG("sqrt of a u32", PTX_E_FORM, "sqrt|u32|ptx_cvt(k, PTX_F32, x) converts");
+    start(75), L ptx_neg(k, u),
+    WRONG("neg of a u32", PTX_E_FORM, "neg|u32|ptx_as reads the same bits as signed");
+    start(75), L ptx_add(k, ptx_as(u, PTX_B32), ptx_as(u, PTX_B32)),
+    WRONG("b32 + b32", PTX_E_FORM, "add|b32|ptx_as says what the bits are");
+    start(75), L ptx_exp(k, ptx_imm(1)),
+    WRONG("exp of an integer immediate", PTX_E_TYPE,
+          "integer immediate, needs f32 or f64; write ptx_f32(number)");
+    start(75), L ptx_surface_store_1d(k, 0, PTX_F32, d, u, ptx_imm(1)),
+    WRONG("an integer immediate for a surface of f32", PTX_E_TYPE, "integer immediate: write ptx_f32(number)");
+    start(75), L ptx_surface_store_1d(k, 0, PTX_F32, w, u, u),
+    WRONG("a u32 for a surface of f32", PTX_E_TYPE, "f32 is needed|u32|ptx_cvt(k, PTX_F32, x) converts");
+    start(75), ptx_surface_store_1d(k, 0, PTX_F32, w, u, ptx_as(u, PTX_B32)), ptx_ret(k);
+    FINE("bits for a surface of f32");
+    start(75), L ptx_add(k, f, ptx_as(ptx_imm(1), PTX_F32)),
+    WRONG("ptx_as of an immediate", PTX_E_HANDLE, "write an immediate in its type");
+    start(75), L ptx_add(k, p, u), WRONG("address + u32", PTX_E_TYPE, "operand 2|add|u32|u64|ptx_ptr_add");
+    start(75), L ptx_atom(k, PTX_ADD, ptx_at(p, 0), u),
+    WRONG("atom with the name of an instruction", PTX_E_MODIFIER, "atom needs an operation: PTX_ATOM_ADD");
     start(75), L ptx_shl(k, u, w),
     WRONG("64-bit shift count", PTX_E_TYPE, "operand 2|shl|u64|u32: ptx_cvt(k, PTX_U32, x) converts it");
     start(75), L ptx_shl(k, w, w),
@@ -209,6 +247,11 @@ static void types(void) {
     start(75), ptx_and(k, f, u), ptx_ret(k), FINE("and of any 32 bits");
     start(75), ptx_selp(k, f, ptx_f32(0), ptx_inv(c)), ptx_ret(k), FINE("selp by an inverted predicate");
     start(75), ptx_ld_if(k, c, PTX_U32, ptx_at(p, 0), ptx_imm(1)), ptx_ret(k), FINE("ld_if, integer");
+    start(75), ptx_st_if(k, c, PTX_F32, ptx_elem(k, PTX_F32, p, u), f), PRINTS("@%p0 st.global.f32 ");
+    start(75), ptx_st_if(k, c, PTX_F64, ptx_at(p, 8), ptx_f64(1)), PRINTS("@%p0 st.global.f64 ");
+    start(75), L ptx_st_if(k, u, PTX_F32, ptx_at(p, 0), f), WRONG("st_if on a u32", PTX_E_TYPE, "u32|pred");
+    start(75), L ptx_st_if(k, c, PTX_F32, ptx_at(p, 0), ptx_imm(1)),
+    WRONG("st_if of an integer immediate", PTX_E_TYPE, "integer immediate|write ptx_f32(number)");
 }
 
 static void forms(void) {

@@ -947,8 +947,10 @@ static void test_calls(void) {
     start(), ptx_switch(k, p, 2), ptx_end(k), WRONG(TYPE, "32-bit integer");
     start(), ptx_switch(k, n, 2), ptx_case(k, 1), store(n), ptx_end(k), FINE;
     start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 1, &ty, out), store(out[0]), FINE;
-    start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 0xffffffffu, &ty, out), WRONG(ARGUMENT, "64 each");
-    start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 0, NULL, NULL), WRONG(ARGUMENT, "its 0 results and operands");
+    start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 0xffffffffu, &ty, out), WRONG(ARGUMENT, "at most 64");
+    start(), ptx_raw(k, "mov.u32 $0, 1;", 0, NULL, 0, NULL, NULL);
+    WRONG(ARGUMENT, "at '$0, 1;': no result or operand has this number");
+    start(), ptx_raw(k, "// \x80\n", 0, NULL, 0, NULL, NULL), WRONG(ARGUMENT, "must be ASCII");
     start(), ptx_add(k, ptx_as(n, PTX_U64), p), WRONG(HANDLE, "ptx_as between types of different widths");
     start(), ptx_selp(k, n, n, ptx_inv(n)), WRONG(HANDLE, "ptx_inv of no predicate");
 }

@@ -54,9 +54,10 @@ int main(void) {
     CHECK(system(command) == 0);
 
     told[0] = 0, messages = 0;
-    desc.library = "/nowhere/libcuda.so"; /* no device: nothing to tell; the error has a code */
+    desc.library = "/nowhere/libcuda.so"; /* no device: nothing to tell but the folder; the error has a code */
     desc.fallback = "/nowhere/libcuda.so";
-    CHECK(ptxcu_open(&cu, &desc) == PTXCU_E_LIBRARY && messages == 0);
+    CHECK(ptxcu_open(&cu, &desc) == PTXCU_E_LIBRARY && messages == 1);
+    CHECK_MORE(strstr(told, "' does not exist: nothing is kept in it\n") != NULL, told);
     ptxcu_close(cu);
     return check_end();
 }

@@ -300,7 +300,7 @@ static void test_misuse(void) {
     MISUSE(ptx_tex(k, PTX_ADD, PTX_F32, t, 2, ff, r), "no instruction for textures");
     MISUSE(ptx_tex(k, (ptx_op_id)2000, PTX_F32, t, 2, ff, r), "no instruction for textures");
     MISUSE(ptx_surface_store(k, PTX_SUST_2D, PTX_WRAP, PTX_F32, 1, t, uu, ff), "does not take .wrap");
-    MISUSE(ptx_surface_store(k, PTX_SUST_2D, 0, PTX_F64, 1, t, uu, ff), "is f32, expected b64");
+    MISUSE(ptx_surface_store(k, PTX_SUST_2D, 0, PTX_F64, 1, t, uu, ff), "f64 is needed, the value is f32");
     MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F32, 3, t, uu, r), "does not take 3 operands and give 3");
     MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F64, 4, t, uu, r), "more than 16 bytes");
     MISUSE(ptx_surface_load(k, PTX_SULD_2D, 0, PTX_F32, 5, t, uu, r), "1, 2 or 4 values, not 5");

@@ -28,6 +28,12 @@ static void scale(ptx_module *m) {
     px::loop(0, n, [&](px::value j) { sum += x[j]; });
     px::when(i < n, [&] { x[i] = a * x[i] + 1 - sum / 2; });
     x[n] = px::select(a > 0, -a, px::abs(a));
+    px::array<float> s = k.shared<float>("s", 64);
+    px::loop(k.thread_x(), 64, 32, [&](px::value j) { s[j] = px::sin(x[j]) * px::pow(a, 2); });
+    k.barrier();
+    sum -= s[0];
+    sum /= px::rsqrt(s[1]);
+    px::when(!(i < n), [&] { x[i] += sum; });
     k.end();
     std::puts(ptx_text(m, nullptr) ? ptx_text(m, nullptr) : ptx_get_error(m)->message);
 }
@@ -70,9 +76,10 @@ for cxx in g++ clang++; do
             -Wno-unused "$t/program.cpp" -o "$t/$cxx"
     done
     "$t/$cxx" >"$t/says" 2>&1
-    for words in 'setp.lt.u32' 'mul.f32' 'neg.f32' 'program.cpp:23: error: .* operand 2 of add is u32' \
-        'program.cpp:24: error: .* a condition is u32' 'program.cpp:27: error: .* an index is' \
-        'program.cpp:30: error: .* operand 2 of add is u32' 'program.cpp:32: error: .* operand 2 of st'; do
+    for words in 'setp.lt.u32' 'mul.f32' 'neg.f32' 'st.shared.f32' 'bar.sync 0' \
+        '@!%p' 'program.cpp:29: error: .* operand 2 of add is u32' \
+        'program.cpp:30: error: .* a condition is u32' 'program.cpp:33: error: .* an index is' \
+        'program.cpp:36: error: .* operand 2 of add is u32' 'program.cpp:38: error: .* operand 2 of st'; do
         check "$cxx: $words" grep -q "$words" "$t/says"
     done
 done
