@@ -4506,8 +4506,11 @@ PTX__COLD const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
         } else if (!what)
             why = " needs one more modifier, such as ",
             what = ptx__mod_text(ptx__missing(ptx__needed(closest), asked), ptx__needed(closest));
-        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s", closest->name, type ? "." : "",
-                  type ? ptx__fact(type)->name : "", why, what);
+        ptx__fail(k, PTX_E_MODIFIER, site, "%s%s%s%s%s%s", closest->name, type ? "." : "",
+                  type ? ptx__fact(type)->name : "", why, what,
+                  atomic & PTX__ATOM && strchr("fh", ptx__fact(type)->kind)
+                      ? "; a loop with ptx_atom_cas computes it"
+                      : "");
     }
     return NULL;
 }
@@ -8275,7 +8278,10 @@ static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
         } else if (b + 1 == g->blocks) {
             const ptx__ins *last = &k->ins.at[block->end - 1];
             if (!ptx__ends_block(last) || last->guard)
-                return ptx__fault(k, PTX_E_FALL_OFF, block->end - 1, "the kernel ends here without ptx_ret");
+                return ptx__fault(k, PTX_E_FALL_OFF, block->end - 1,
+                                  last->guard ? "the kernel goes on after this where its guard is false, and "
+                                                "ends without ptx_ret"
+                                              : "the kernel ends here without ptx_ret");
         }
     }
     ptx__fill_predecessors(g);

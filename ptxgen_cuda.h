@@ -66,9 +66,8 @@
           and fills are asynchronous: host memory must stay valid until the stream has executed the copy.
           Copies from and to pinned memory (ptxcu_host_alloc) overlap with other work; for pageable memory the
           call may wait.
-   TARGET  A module of ptx_module_new(NULL) is for sm_75 and runs on every later device. For instructions that
-          the opened device has and sm_75 lacks, set target and max_version of ptx_module_desc to those of
-          ptxcu_device_info.
+   TARGET  A module of ptx_module_new(NULL) is for sm_75 and runs on every later device. ptxcu_module_new
+          makes one for the opened device, with all instructions that it has.
    LAUNCH  ptx_launch_1d and ptx_launch_2d count the blocks for a number of threads; ptx_launch.entry is the
           entry's index in its module. Each launch is checked against the entry's parameters and limits before
           the driver sees it. Launching allocates nothing, waits for nothing, formats no text, and may be
@@ -715,6 +714,9 @@ PTXGEN_API ptxcu_code ptxcu_event_elapsed_ms(ptxcu *cu, ptxcu_event start, ptxcu
 
 /* -- programs -- */
 
+/* Make a builder's module for the opened device: with its target, the newest PTX that its driver takes, the
+   handle's dependent_launch and allocator. Free it with ptx_module_free, before ptxcu_close. */
+PTXGEN_API ptxcu_code ptxcu_module_new(ptxcu *cu, ptx_module **m);
 /* Load a builder's module. Signatures are copied, so the module may be freed. Entries keep their indices. The
    program lives until ptxcu_unload or ptxcu_close. Errors: EMIT, JIT. */
 PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program);
@@ -1401,19 +1403,6 @@ static void *ptxcu__default_alloc(void *user, void *block, size_t old_size, size
         return NULL;
     }
     return realloc(block, new_size);
-}
-
-/* The allocator of modules that the handle builds. failed: 1 after an allocation that failed. */
-typedef struct ptxcu__module_memory {
-    ptxcu *cu;
-    int failed;
-} ptxcu__module_memory;
-
-static void *ptxcu__module_alloc(void *user, void *block, size_t old_size, size_t new_size) {
-    ptxcu__module_memory *memory = (ptxcu__module_memory *)user;
-    void *p = memory->cu->alloc(memory->cu->alloc_user, block, old_size, new_size);
-    if (!p && new_size) memory->failed = 1;
-    return p;
 }
 
 static void *ptxcu__alloc_zeroed(ptxcu *cu, size_t bytes) {
@@ -4258,6 +4247,24 @@ PTX__COLD ptxcu_code ptxcu__load_locked(ptxcu *cu, ptx_module *m, const char *pt
     return code;
 }
 
+PTX__COLD ptxcu_code ptxcu__new_module(ptxcu *cu, ptx_module **m) {
+    ptx_module_desc d;
+    memset(&d, 0, sizeof d);
+    d.target = cu->info.target;
+    d.max_version = cu->info.max_version;
+    d.dependent_launch = cu->info.dependent_launch;
+    d.alloc = cu->alloc;
+    d.alloc_user = cu->alloc_user;
+    *m = ptx_module_new(&d);
+    return *m ? PTXCU_E_NONE : ptxcu__fail(cu, PTXCU_E_MEMORY, "out of host memory for the builder");
+}
+
+PTX__COLD_API ptxcu_code ptxcu_module_new(ptxcu *cu, ptx_module **m) {
+    if (m) *m = NULL;
+    PTXCU__REQUIRE(cu, module_new, m);
+    return ptxcu__new_module(cu, m);
+}
+
 PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **program) {
     if (program) *program = NULL;
     PTXCU__REQUIRE(cu, load, m);
@@ -4458,24 +4465,9 @@ static ptxcu_code ptxcu__grow_cache(ptxcu *cu) {
 
 static ptxcu_code ptxcu__build_program(ptxcu *cu, const char *site, const ptx_operation *op, const void *desc,
                                        ptxcu_program **out) {
-    ptxcu__module_memory memory;
-    ptx_module_desc d;
     ptx_module *m;
     ptxcu_code code;
-    memset(&d, 0, sizeof d);
-    d.target = cu->info.target;
-    d.max_version = cu->info.max_version;
-    d.dependent_launch = cu->info.dependent_launch;
-    d.alloc = ptxcu__module_alloc;
-    memory.cu = cu;
-    memory.failed = 0;
-    d.alloc_user = &memory;
-    m = ptx_module_new(&d);
-    if (!m && memory.failed) return ptxcu__fail(cu, PTXCU_E_MEMORY, "out of host memory for the builder");
-    if (!m)
-        return ptxcu__fail(cu, PTXCU_E_EMIT, "the builder does not know sm_%u with PTX %u.%u",
-                           (unsigned)(cu->info.target & 0xfff), (unsigned)(cu->info.max_version / 10),
-                           (unsigned)(cu->info.max_version % 10));
+    PTXCU__TRY(ptxcu__new_module(cu, &m));
     op->emit(m, site, desc); /* ptx_text reports its error */
     code = ptxcu__load(cu, m, out);
     ptx_module_free(m);

@@ -52,15 +52,11 @@ static void take(ptx_kernel *k, ptx_val from, ptx_val to, ptx_val step, ptx_val 
 }
 
 /* Two entries: `take` copies this step's q, k, v; `tick` gives each sequence its next position. */
-static ptx_module *build_steps(const ptxcu_device *device) {
-    ptx_module_desc desc;
+static ptx_module *build_steps(ptxcu *cu) {
     ptx_module *m;
     ptx_kernel *k;
     ptx_val args, i, tid, step, length, at, p;
-    memset(&desc, 0, sizeof desc);
-    desc.target = device->target;
-    desc.max_version = device->max_version;
-    m = ptx_module_new(&desc);
+    ptxcu_module_new(cu, &m); /* NULL: all that follows does nothing, and ptxcu_load refuses it */
     k = ptx_entry(m, "take");
     args = ptx_param_bytes(k, "args", sizeof(step_args), 8);
     i = ptx_ctaid_x(k);
@@ -233,7 +229,7 @@ int main(int argc, char **argv) {
            BATCH, start_lengths[0], start_lengths[1], start_lengths[2], tokens, HEADS, KV_HEADS, DIM,
            (unsigned long long)seed);
     must(cu, ptxcu_stream_create(cu, &stream));
-    m = build_steps(ptxcu_device_info(cu));
+    m = build_steps(cu);
     must(cu, ptxcu_load(cu, m, &l.steps));
     ptx_module_free(m);
     l.take = one_launch(0, (Q_COUNT + 255) / 256, 256);

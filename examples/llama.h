@@ -607,22 +607,13 @@ static inline int llama_fill_tables(llama *m, FILE *file, gguf_error *why) {
 
 /* -- kernels of its own -- */
 
-static inline void llama_module_desc(ptx_module_desc *desc, const ptxcu_device *device) {
-    memset(desc, 0, sizeof *desc);
-    desc->target = device->target;
-    desc->max_version = device->max_version;
-    desc->dependent_launch = device->dependent_launch;
-}
-
 /* A kernel that caps logits: z = cap tanh(z / cap), one thread each. Arguments: their address; u32 logits of
    a row, f32 cap. Grid: x along a row, y rows. */
-static inline ptx_module *llama_build_cap_kernel(const ptxcu_device *device) {
-    ptx_module_desc desc;
+static inline ptx_module *llama_build_cap_kernel(ptxcu *cu) {
     ptx_module *m;
     ptx_kernel *k;
     ptx_val args, at, z, cap, n, i;
-    llama_module_desc(&desc, device);
-    m = ptx_module_new(&desc);
+    ptxcu_module_new(cu, &m);
     k = ptx_entry(m, "cap");
     args = ptx_param_bytes(k, "args", LLAMA_CAP_WORDS * 8, 8);
     n = ptx_ld(k, PTX_U32, ptx_at(args, 8));
@@ -652,13 +643,11 @@ static inline ptx_module *llama_build_cap_kernel(const ptxcu_device *device) {
 /* A kernel that joins parts of rows, or copies one: y[row, part * n + i] = x[part, row, i], one thread each.
    Arguments: addresses of x and y; u32 n, elements of a row of y; u32 row strides of x and y; u64 stride from
    part to part of x. Grid: x along n, y rows, z parts. */
-static inline ptx_module *llama_build_join_kernel(const ptxcu_device *device) {
-    ptx_module_desc desc;
+static inline ptx_module *llama_build_join_kernel(ptxcu *cu) {
     ptx_module *m;
     ptx_kernel *k;
     ptx_val args, at, row, part, n, i, j, z;
-    llama_module_desc(&desc, device);
-    m = ptx_module_new(&desc);
+    ptxcu_module_new(cu, &m);
     k = ptx_entry(m, "spread");
     args = ptx_param_bytes(k, "args", LLAMA_JOIN_WORDS * 8, 8);
     n = ptx_ld(k, PTX_U32, ptx_at(args, 16));
@@ -706,13 +695,11 @@ static inline ptx_val llama_pointer(ptx_kernel *k, ptx_val args, unsigned i) {
     return ptx_ptr(p, PTX_GLOBAL);
 }
 
-static inline ptx_module *llama_build_advance_kernel(const ptxcu_device *device) {
-    ptx_module_desc desc;
+static inline ptx_module *llama_build_advance_kernel(ptxcu *cu) {
     ptx_module *m;
     ptx_kernel *k;
     ptx_val args, b, at, prompt, chosen, next, length, within, stride;
-    llama_module_desc(&desc, device);
-    m = ptx_module_new(&desc);
+    ptxcu_module_new(cu, &m);
     k = ptx_entry(m, "advance");
     args = ptx_param_bytes(k, "args", LLAMA_ADVANCE_WORDS * 8, 8);
     b = ptx_tid_x(k);
@@ -1949,9 +1936,9 @@ static inline int llama_load(llama *m, FILE *file, llama_progress *progress, ggu
         return 1;
     llama_set_head(m);
     llama_lay_out_memory(m);
-    advance = llama_build_advance_kernel(ptxcu_device_info(m->cu));
-    cap = llama_build_cap_kernel(ptxcu_device_info(m->cu));
-    join = llama_build_join_kernel(ptxcu_device_info(m->cu));
+    advance = llama_build_advance_kernel(m->cu);
+    cap = llama_build_cap_kernel(m->cu);
+    join = llama_build_join_kernel(m->cu);
     bad = llama_cuda(m, ptxcu_load(m->cu, advance, &m->advance), why)
           || (m->config.final_cap > 0 && llama_cuda(m, ptxcu_load(m->cu, cap, &m->cap), why))
           || (llama_ranks(m) > 1 && llama_cuda(m, ptxcu_load(m->cu, join, &m->join), why));

@@ -318,6 +318,8 @@ static void modifiers(void) {
     WRONG("ld.add", PTX_E_MODIFIER, "ld|.add");
     start(75), L ptx_atom(k, PTX_ATOM_INC, ptx_at(p, 0), s),
     WRONG("atom.inc of s32", PTX_E_MODIFIER, "atom|s32");
+    start(75), L ptx_atom(k, PTX_ATOM_MAX, ptx_at(p, 0), f);
+    WRONG("atom.max of f32", PTX_E_MODIFIER, ".max; a loop with ptx_atom_cas");
     start(75), L ptx_atom(k, PTX_NOFTZ, ptx_at(p, 0), h), ptx_ret(k),
     WRONG("atom.noftz", PTX_E_MODIFIER, "atom");
     start(75), L ptx_atom(k, PTX_ATOM_ADD, ptx_at(p, 0), h),
@@ -691,7 +693,8 @@ static void flow(void) {
     start(75), ptx_loop(k), ptx_break(k), L ptx_add(k, u, u), ptx_end(k), ptx_ret(k);
     WRONG("code after break", PTX_E_UNREACHABLE, "no path");
     start(75), L ptx_add(k, u, u), WRONG("no ret", PTX_E_FALL_OFF, "ptx_ret");
-    start(75), ptx_guard(k, c), L ptx_ret(k), WRONG("guarded ret at the end", PTX_E_FALL_OFF, "ptx_ret");
+    start(75), ptx_guard(k, c), L ptx_ret(k);
+    WRONG("guarded ret at the end", PTX_E_FALL_OFF, "guard is false|ptx_ret");
     start(75), ptx_if(k, c), ptx_ret(k), L ptx_end(k), WRONG("ret in one branch", PTX_E_FALL_OFF, "ptx_ret");
     L bare(75, 0), at_line = 0, WRONG("empty kernel", PTX_E_FALL_OFF, "empty");
     start(75), ptx_guard(k, c), ptx_ret(k), ptx_exit(k), FINE("guarded ret, exit");

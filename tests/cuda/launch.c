@@ -215,6 +215,33 @@ static void test_open(const char *library) {
           && ptxcu__target_of(101, 90) == 100 && ptxcu__target_of(121, 87) == 121);
 }
 
+/* ptxcu_module_new: target and version of the device, the allocator of the handle. */
+static void test_module(const char *library) {
+    counter c;
+    ptxcu_desc d;
+    ptxcu *cu;
+    ptx_module *m = NULL;
+    ptx_kernel *k;
+    ptxcu_program *p;
+    memset(&c, 0, sizeof c);
+    d = describe(library, &c);
+    WORKS(cu, ptxcu_open(&cu, &d));
+    WORKS(cu, ptxcu_module_new(cu, &m));
+    CHECK(m && ptx_module_target(m) == ptxcu_device_info(cu)->target && !ptx_module_is_dependent(m));
+    k = ptx_entry(m, "nothing");
+    ptx_ret(k);
+    WORKS(cu, ptxcu_load(cu, m, &p));
+    ptx_module_free(m);
+    EXPECT(cu, ptxcu_module_new(cu, NULL), PTXCU_E_ARGUMENT, "ptxcu_module_new: m is NULL");
+    c.fail_at = c.requests + 1;
+    EXPECT(cu, ptxcu_module_new(cu, &m), PTXCU_E_MEMORY, "out of host memory");
+    CHECK(m == NULL && ptx_entry(m, "none") == NULL);
+    c.fail_at = 0;
+    ptxcu_close(cu);
+    CHECK(c.blocks == 0 && c.wrong_sizes == 0);
+    CHECK(ptxcu_module_new(NULL, &m) == PTXCU_E_MEMORY && m == NULL);
+}
+
 static void test_memory(ptxcu *cu) {
     ptxcu_buffer b, c, none;
     uint32_t host[64], back[64], i;
@@ -1399,6 +1426,7 @@ int main(int argc, char **argv) {
         d = describe(library, NULL);
         WORKS(other, ptxcu_open(&other, &d));
         test_open(library);
+        test_module(library);
         test_memory(cu);
         test_text(cu);
         test_saxpy(cu, other);
