@@ -56,8 +56,9 @@ help:
 	@echo 'make report    compiler, tools and GPU of this machine, for a report of a fault'
 	@echo 'make clean     removes build/'
 
-run: $(SIM) $(addprefix $(B)/,saxpy flash_decode flash_prefill incremental_attention q4k_gemv gemm wgmma generate)
+run: $(SIM) $(addprefix $(B)/,saxpy scan flash_decode flash_prefill incremental_attention q4k_gemv gemm wgmma generate)
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/saxpy
+	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/scan
 	@echo
 	@PTXGEN_CUDA_FALLBACK=$(SIM) $(B)/flash_decode
 	@echo

@@ -41,6 +41,8 @@ for source in $sources; do
 done
 
 check "saxpy" 0 " 0 wrong" "$build/saxpy"
+check "prefix sums" 0 "300001 elements in 147 tiles, 0 wrong" "$build/scan" --n 300001
+check "prefix sums of one element" 0 "1 elements in 1 tiles, 0 wrong" "$build/scan" --n 1
 check "wgmma" 0 ", 0 wrong" "$build/wgmma"
 check "wgmma elsewhere" 0 "wgmma: not run: .* has no compute capability 9.0" env PTXSIM_DEVICE=sm_80 "$build/wgmma"
 check "a picture that cannot be written" 1 "/nowhere/x.png: No such file" \
