@@ -121,13 +121,13 @@
           wgmma and tcgen05.ld; fences of wgmma; uniformity.
    UNIFORMITY  Barriers, shuffles and matrix instructions are collective: all threads of a cluster, block,
           warpgroup (four warps) or warp must execute them together. The verifier finds the values that differ
-          between threads (ids, loads, atomics, results of calls and raw text) and the branches and loops that
-          depend on them. It refuses a collective instruction that only some of its threads reach; a thread
-          that has executed ptx_ret does not. Block ids differ within a cluster. %tid.x / 32 is uniform in a
-          warp: a block without a declared shape is taken to have one dimension. So is (%ctaid.x * 128 +
-          %tid.x) / 32, if ptx_require_block() or ptx_launch_bounds(), which is taken as the block's size,
-          declares a multiple of 32 threads; comparisons with multiples of 32 and 128 are understood too.
-          Assert what the verifier cannot know by ptx_cluster_uniform(), ptx_uniform(),
+          between threads (ids, loads, atomics, sums with a carry, results of calls and raw text) and the
+          branches and loops that depend on them. It refuses a collective instruction that only some of its
+          threads reach; a thread that has executed ptx_ret does not. Block ids differ within a cluster.
+          %tid.x / 32 is uniform in a warp: a block without a declared shape is taken to have one dimension.
+          So is (%ctaid.x * 128 + %tid.x) / 32, if ptx_require_block() or ptx_launch_bounds(), which is taken
+          as the block's size, declares a multiple of 32 threads; comparisons with multiples of 32 and 128 are
+          understood too. Assert what the verifier cannot know by ptx_cluster_uniform(), ptx_uniform(),
           ptx_warpgroup_uniform() or ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes
           that take part: if it is full, the whole warp must arrive; another mask is not checked. To compute
           one, call ptx_ballot(k, p, all) before the `if` on p.
@@ -916,7 +916,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(ADD, "add", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
     FORM(ADD, "add", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
     FORM(ADD, "add", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
-    OP(ADDC, "addc", "t=tt", 43, 0, 0, T2(I32, I64), (0), M1(CC))                                            \
+    OP(ADDC, "addc", "t=tt", 43, 0, PTX__UNIFORM_LANE, T2(I32, I64), (0), M1(CC))                            \
     OP(ADD_F32, "add%m.f32%s", "f=cf", 86, 100, 0, (0), T1(H16), M2(ROUND, SAT))                             \
     OP(SUB, "sub", "t=tt", 10, 0, 0, T1(INT))                                                                \
     FORM(SUB, "sub", "t=tt", 43, 0, T2(I32, I64), (0), (0), M1(CC))                                          \
@@ -926,7 +926,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(SUB, "sub", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
     FORM(SUB, "sub", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
     FORM(SUB, "sub", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
-    OP(SUBC, "subc", "t=tt", 43, 0, 0, T2(I32, I64), (0), M1(CC))                                            \
+    OP(SUBC, "subc", "t=tt", 43, 0, PTX__UNIFORM_LANE, T2(I32, I64), (0), M1(CC))                            \
     OP(SUB_F32, "sub%m.f32%s", "f=cf", 86, 100, 0, (0), T1(H16), M2(ROUND, SAT))                             \
     OP(MUL, "mul", "t=tt", 10, 0, 0, T1(INT), (0), (0), M1(LOHI), M1(LO))                                    \
     FORM(MUL, "mul", "w=tt", 10, 0, T2(I16, I32), (0), (0), M1(WIDE))                                        \
@@ -940,7 +940,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(MAD, "mad", "t=ttt", 43, 0, T2(I32, I64), (0), (0), M2(LOHI, CC), M1(LO))                           \
     FORM(MAD, "mad", "t=ttt", 10, 0, T1(S32), (0), (0), M2(HI, SAT))                                         \
     FORM(MAD, "mad", "w=ttw", 10, 0, T2(I16, I32), (0), (0), M1(WIDE))                                       \
-    OP(MADC, "madc", "t=ttt", 43, 0, 0, T2(I32, I64), (0), M1(CC), M1(LOHI), M1(LO))                         \
+    OP(MADC, "madc", "t=ttt", 43, 0, PTX__UNIFORM_LANE, T2(I32, I64), (0), M1(CC), M1(LOHI), M1(LO))         \
     OP(MAD24, "mad24", "t=ttt", 10, 0, 0, T1(I32), (0), (0), M1(LOHI), M1(LO))                               \
     FORM(MAD24, "mad24", "t=ttt", 10, 0, T1(S32), (0), (0), M2(HI, SAT))                                     \
     OP(SAD, "sad", "t=ttt", 10, 0, 0, T1(INT))                                                               \
@@ -3187,7 +3187,7 @@ typedef struct ptx__block {
     uint32_t first, end;           /* instructions */
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
-    uint32_t leaves;               /* ends with ret or exit, even under a guard */
+    uint32_t leaves;               /* ends with ret or exit, even under a guard; see ptx__check_ends, too */
     uint32_t guard;                /* of the branch or exit at its end, 0: none */
     uint32_t relevant;             /* its first in ptx__graph.relevant */
 } ptx__block;
@@ -8138,7 +8138,7 @@ static void ptx__fill_dominators(ptx__graph *g) {
 /* Number the blocks that can reach an exit, in reverse postorder of the reversed graph. */
 static void ptx__fill_post_order(ptx__graph *g) {
     uint32_t left = g->blocks + 1, end, i, *stack = g->stack, *at = g->post_depth; /* depths come later */
-    for (i = 0; i < g->blocks; i++) at[i] = g->first_predecessor[i];
+    for (i = 0; i < g->blocks; i++) at[i] = g->first_predecessor[i], g->post_number[i] = 0;
     for (end = 0; end < g->blocks; end++) {
         uint32_t depth = 0;
         if (!g->block[end].order || !g->block[end].leaves || g->post_number[end]) continue;
@@ -8225,22 +8225,37 @@ static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     return PTX_E_NONE;
 }
 
-/* Check that every block can reach an exit. An endless loop with a trap in it is taken as intended. */
+/* Find a loop from which no exit is reached and let it be left where its back edges start. Returns its head,
+   the first block that such edges lead to. */
+PTX__COLD uint32_t ptx__leave_endless_loop(ptx__graph *g) {
+    uint32_t i, j, b = 0, found = 0;
+    for (i = 0; i < g->reached && !found; i++) {
+        b = g->order[i];
+        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1] && !g->post_number[b]; j++)
+            if (g->block[g->predecessor[j]].order > i) found = g->block[g->predecessor[j]].leaves = 1;
+    }
+    return b;
+}
+
+/* Check that every block can reach an exit or a trap. An endless loop that reaches a trap is taken as
+   intended. For the postdominators, it may be left at the end of each round. */
 static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
-    uint32_t b, i, j;
+    enum { AT_TRAP = 2 };
+    uint32_t b, i;
     ptx__fill_post_order(g);
     if (g->post_reached == g->reached + 1) return PTX_E_NONE;
     for (b = 0; b < g->blocks; b++)
         for (i = g->block[b].first; i < g->block[b].end && g->block[b].order && !g->post_number[b]; i++)
-            if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP) return PTX_E_NONE;
-    for (b = 0; b < g->blocks; b++) { /* find the loop's head, the target of a back edge */
-        if (!g->block[b].order || g->post_number[b]) continue;
-        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++)
-            if (g->block[g->predecessor[j]].order >= g->block[b].order) break;
-        if (j < g->first_predecessor[b + 1]) break;
-    }
-    return ptx__fault(k, PTX_E_ENDLESS, g->block[b].first,
-                      "no path leads from here to the end of the kernel: this loop has no way out");
+            if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP) g->block[b].leaves = AT_TRAP;
+    ptx__fill_post_order(g);
+    if (g->post_reached != g->reached + 1)
+        return ptx__fault(k, PTX_E_ENDLESS, g->block[ptx__leave_endless_loop(g)].first,
+                          "no path leads from here to the end of the kernel: this loop has no way out");
+    for (b = 0; b < g->blocks; b++)
+        if (g->block[b].leaves == AT_TRAP) g->block[b].leaves = 0;
+    for (ptx__fill_post_order(g); g->post_reached != g->reached + 1; ptx__fill_post_order(g))
+        ptx__leave_endless_loop(g);
+    return PTX_E_NONE;
 }
 
 /* Add instruction i of block b to the list of a variable's assignments. Its declaration is not listed. */
