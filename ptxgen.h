@@ -1978,7 +1978,8 @@ PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m);
 /* Returns the name in the catalogue, "type", "range" ...; "?" for an unknown code. */
 PTXGEN_API const char *ptx_error_name(ptx_code code);
 /* Sets the module's error, unless it has one: for a generator that refuses its description. The message has
-   printf format. Returns the code of the module's error. */
+   printf format; a code that is none of an error becomes PTX_E_ARGUMENT. Returns the code of the module's
+   error. */
 PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...);
 
 /* Verifies every kernel, as ptx_text does. Returns the code of the module's error. */
@@ -3422,6 +3423,7 @@ PTX__COLD ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
 PTX__COLD_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     if (!m) return PTX_E_MEMORY;
+    if ((unsigned)code - 1u >= PTX_E_COUNT - 1u) code = PTX_E_ARGUMENT; /* no code of an error */
     va_start(args, format);
     code = ptx__failv(m, NULL, 0, code, site, format ? format : "no message", args);
     va_end(args);
@@ -7329,7 +7331,9 @@ PTX__COLD_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
                                ptx_val texture, uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val at[3];
     at[0] = a, at[1] = b, at[2] = c;
-    ptx_tex_(k, site, op, type, texture, n, at, out);
+    if (n > 3 && ptx__ready(k))
+        ptx__fail(k, PTX_E_ARGUMENT, site, "there are 1 to 3 values behind the texture, %u given", n);
+    ptx_tex_(k, site, op, type, texture, n > 3 ? 0 : n, at, out);
 }
 
 /* Fill list with a surface and its coordinates; a fourth repeats the third. Returns the count; 0: error. */

@@ -1259,6 +1259,24 @@ static void harmless(void) {
     CHECK(ptx_fail(m, PTX_E_DESC, "there.c:12", "head_dim %d", 7) == PTX_E_DESC);
     CHECK(strcmp(ptx_get_error(m)->message, "there.c:12: error: head_dim 7 [desc]") == 0);
     done();
+    /* a code that is none of an error */
+    start(75);
+    CHECK(ptx_fail(m, PTX_E_NONE, "there.c:12", "x") == PTX_E_ARGUMENT);
+    CHECK(strcmp(ptx_get_error(m)->message, "there.c:12: error: x [argument]") == 0);
+    done();
+    start(75);
+    CHECK(ptx_fail(m, PTX_E_COUNT, "", "x") == PTX_E_ARGUMENT);
+    done();
+    start(75);
+    CHECK(ptx_fail(m, (ptx_code)-1, "", "x") == PTX_E_ARGUMENT);
+    done();
+    { /* the function behind ptx_tex_2d and its like */
+        ptx_val out[4], texture = (start(75), ptx_param(k, "t", PTX_U64));
+        ptx_tex_at_(k, "there.c:12", PTX_TEX_2D, PTX_F32, texture, 4, f, f, f, out);
+        CHECK(ptx_get_error(m)->code == PTX_E_ARGUMENT && !out[0].handle && !out[3].handle);
+        CHECK(strstr(ptx_get_error(m)->message, "1 to 3 values behind the texture, 4 given"));
+        done();
+    }
     CHECK(strcmp(ptx_error_name(PTX_E_UNREACHABLE), "unreachable") == 0);
     CHECK(strcmp(ptx_error_name(ANY), "?") == 0);
     CHECK(ptx_get_error(NULL)->code == PTX_E_MEMORY && ptx_text(NULL, &length) == NULL);
