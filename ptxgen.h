@@ -4741,6 +4741,13 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
     return 0;
 }
 
+/* The same for a value in a register, which the address of a parameter block is not. */
+PTX__COLD int ptx__require_register(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
+    if (!ptx__require_own(k, site, v, what)) return 0;
+    return v.kind == PTX__REG
+           || PTX__FAIL(k, PTX_E_TYPE, site, "%s is %s where a register is needed", what, ptx__describe(v));
+}
+
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
 #define PTX__MEMO_WORDS 16 /* at least the words of any instruction that a memo records */
 static int ptx__grow_record(ptx_kernel *k, size_t words) {
@@ -5346,7 +5353,7 @@ static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
 static int ptx__check_assignment(ptx_kernel *k, const char *site, ptx_val variable, ptx_val *value) {
     const ptx__operand cell = ptx__read_handle(k, variable);
     ptx__operand from = ptx__read_handle(k, *value);
-    if (!ptx__require_own(k, site, cell, "the variable")
+    if (!ptx__require_register(k, site, cell, "the variable")
         || !ptx__check_value(k, site, "ptx_set", &from, cell.type))
         return 0;
     if (from.kind == PTX__IMM) *value = ptx__with_type(*value, from.type);
@@ -6769,7 +6776,7 @@ PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, 
     ptx_val d = ptx__none();
     ptx__operand p[4];
     ptx__use u;
-    unsigned part;
+    unsigned part, integers = 0;
     uint32_t i, form;
     size_t at;
     if (!ptx__ready(k)) return d;
@@ -6781,7 +6788,12 @@ PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, 
             return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     if (!form || !ptx__require_unguarded(k, site, "mov")) return d;
-    for (i = 0; i < n; i++) p[i] = ptx__materialize(k, site, ptx__read_handle(k, parts[i]), 't');
+    for (i = 0; i < n; i++) integers |= ptx__fact((unsigned)ptx_type_of(parts[i]))->kind != 'f';
+    for (i = 0; i < n; i++) {
+        p[i] = ptx__materialize(k, site, ptx__read_handle(k, parts[i]), 't');
+        if (integers && p[i].kind == PTX__IMM_FLOAT) /* beside them ptxas refuses f32 and f64 immediates */
+            p[i] = ptx__read_handle(k, ptx__record_one(k, site, PTX__REQUEST(PTX_MOV, 0, 0, 1), 0, parts[i]));
+    }
     if (!ptx__ready(k) || !ptx__reserve(k, 2 + 3 * 4)) return d;
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_MOV);
@@ -6801,7 +6813,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
     uint32_t i, form;
     size_t at;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
-    if (!ptx__ready(k) || !ptx__require_own(k, site, ptx__read_handle(k, whole), "the operand of mov"))
+    if (!ptx__ready(k) || !ptx__require_register(k, site, ptx__read_handle(k, whole), "the operand of mov"))
         return;
     if (!ptx__parts_ok(k, site, type_of_whole, type, n, out)) return;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type_of_whole), 0, 0);
@@ -7124,7 +7136,7 @@ PTX__COLD_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         return PTX__REFUSE(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    if (!ptx__require_own(k, site, ptx__read_handle(k, address), "the function's address"))
+    if (!ptx__require_register(k, site, ptx__read_handle(k, address), "the function's address"))
         return ptx__none();
     if (ptx__bits_of(address) != 64)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
