@@ -2073,7 +2073,7 @@ typedef struct ptx_variable_desc {
     const char *name;
     ptx_space space; /* PTX_GLOBAL or PTX_CONST */
     ptx_type type;
-    uint32_t count, align; /* align 0: the element's size */
+    uint32_t count, align; /* below 2 GiB in all; align 0: the element's size */
     const void *data;
     uint32_t exported;
 } ptx_variable_desc;
@@ -6333,8 +6333,10 @@ PTX__COLD_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
         || !ptx__is_power_of_two(align) || (desc->align & (desc->align - 1)) || align > 1024
         || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST))
         ptx_fail(m, PTX_E_ARGUMENT, site,
-                 "a variable has elements of a type with a size, in global or constant memory, and an "
-                 "alignment of 1, 2 ... 1024");
+                 "a variable of %lu elements of type %s, aligned to %lu: 1 or more of a type with a size, "
+                 "less than 2 GiB in all, in global or constant memory, an alignment of 1, 2 ... 1024",
+                 desc ? (unsigned long)desc->count : 0ul, ptx_type_name(desc ? desc->type : PTX_NONE),
+                 desc ? (unsigned long)desc->align : 0ul);
     if (m->error.code) return none;
     name = ptx__keep_name(m, site, desc->name);
     if (!name || !ptx__name_is_free(m, NULL, site, desc->name, PTX__IS_VARIABLE)) return none;

@@ -1286,6 +1286,14 @@ static void harmless(void) {
         start(75), x = ptx_param_bytes(k, "block", 16, 8), L ptx_call_indirect(k, x, PTX_NONE, 0, NULL);
         WRONG("call of a block", PTX_E_TYPE, "the function's address is the address of a parameter block");
     }
+    { /* a variable of 4 GiB */
+        ptx_variable_desc large;
+        memset(&large, 0, sizeof large);
+        large.name = "large", large.space = PTX_GLOBAL, large.type = PTX_U64, large.count = 0x20000000;
+        start(75), L ptx_variable(m, &large);
+        WRONG("4 GiB", PTX_E_ARGUMENT, "536870912 elements of type u64|less than 2 GiB");
+        start(75), L ptx_variable(m, NULL), WRONG("no description", PTX_E_ARGUMENT, "0 elements");
+    }
     { /* the function behind ptx_tex_2d and its like */
         ptx_val out[4], texture = (start(75), ptx_param(k, "t", PTX_U64));
         ptx_tex_at_(k, "there.c:12", PTX_TEX_2D, PTX_F32, texture, 4, f, f, f, out);
