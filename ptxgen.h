@@ -123,13 +123,13 @@
           wgmma and tcgen05.ld; fences of wgmma; uniformity.
    UNIFORMITY  Barriers, shuffles and matrix instructions are collective: all threads of a cluster, block,
           warpgroup (four warps) or warp must execute them together. The verifier finds the values that differ
-          between threads (ids, loads, atomics, results of calls and raw text) and the branches and loops that
-          depend on them. It refuses a collective instruction that only some of its threads reach; a thread
-          that has executed ptx_ret does not. Block ids differ within a cluster. %tid.x / 32 is uniform in a
-          warp: a block without a declared shape is taken to have one dimension. So is (%ctaid.x * 128 +
-          %tid.x) / 32, if ptx_require_block() or ptx_launch_bounds(), which is taken as the block's size,
-          declares a multiple of 32 threads; comparisons with multiples of 32 and 128 are understood too.
-          Assert what the verifier cannot know by ptx_cluster_uniform(), ptx_uniform(),
+          between threads (ids, loads, atomics, sums with a carry, results of calls and raw text) and the
+          branches and loops that depend on them. It refuses a collective instruction that only some of its
+          threads reach; a thread that has executed ptx_ret does not. Block ids differ within a cluster.
+          %tid.x / 32 is uniform in a warp: a block without a declared shape is taken to have one dimension.
+          So is (%ctaid.x * 128 + %tid.x) / 32, if ptx_require_block() or ptx_launch_bounds(), which is taken
+          as the block's size, declares a multiple of 32 threads; comparisons with multiples of 32 and 128 are
+          understood too. Assert what the verifier cannot know by ptx_cluster_uniform(), ptx_uniform(),
           ptx_warpgroup_uniform() or ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes
           that take part: if it is full, the whole warp must arrive; another mask is not checked. To compute
           one, call ptx_ballot(k, p, all) before the `if` on p.
@@ -918,7 +918,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(ADD, "add", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
     FORM(ADD, "add", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
     FORM(ADD, "add", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
-    OP(ADDC, "addc", "t=tt", 43, 0, 0, T2(I32, I64), (0), M1(CC))                                            \
+    OP(ADDC, "addc", "t=tt", 43, 0, PTX__UNIFORM_LANE, T2(I32, I64), (0), M1(CC))                            \
     OP(ADD_F32, "add%m.f32%s", "f=cf", 86, 100, 0, (0), T1(H16), M2(ROUND, SAT))                             \
     OP(SUB, "sub", "t=tt", 10, 0, 0, T1(INT))                                                                \
     FORM(SUB, "sub", "t=tt", 43, 0, T2(I32, I64), (0), (0), M1(CC))                                          \
@@ -928,7 +928,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(SUB, "sub", "t=tt", 86, 100, T1(F32X2), (0), M2(ROUND, FTZ))                                        \
     FORM(SUB, "sub", "t=tt", 42, 53, T1(F16S), (0), M3(RN, FTZ, SAT))                                        \
     FORM(SUB, "sub", "t=tt", 78, 90, T1(BF16S), (0), M1(RN))                                                 \
-    OP(SUBC, "subc", "t=tt", 43, 0, 0, T2(I32, I64), (0), M1(CC))                                            \
+    OP(SUBC, "subc", "t=tt", 43, 0, PTX__UNIFORM_LANE, T2(I32, I64), (0), M1(CC))                            \
     OP(SUB_F32, "sub%m.f32%s", "f=cf", 86, 100, 0, (0), T1(H16), M2(ROUND, SAT))                             \
     OP(MUL, "mul", "t=tt", 10, 0, 0, T1(INT), (0), (0), M1(LOHI), M1(LO))                                    \
     FORM(MUL, "mul", "w=tt", 10, 0, T2(I16, I32), (0), (0), M1(WIDE))                                        \
@@ -942,7 +942,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     FORM(MAD, "mad", "t=ttt", 43, 0, T2(I32, I64), (0), (0), M2(LOHI, CC), M1(LO))                           \
     FORM(MAD, "mad", "t=ttt", 10, 0, T1(S32), (0), (0), M2(HI, SAT))                                         \
     FORM(MAD, "mad", "w=ttw", 10, 0, T2(I16, I32), (0), (0), M1(WIDE))                                       \
-    OP(MADC, "madc", "t=ttt", 43, 0, 0, T2(I32, I64), (0), M1(CC), M1(LOHI), M1(LO))                         \
+    OP(MADC, "madc", "t=ttt", 43, 0, PTX__UNIFORM_LANE, T2(I32, I64), (0), M1(CC), M1(LOHI), M1(LO))         \
     OP(MAD24, "mad24", "t=ttt", 10, 0, 0, T1(I32), (0), (0), M1(LOHI), M1(LO))                               \
     FORM(MAD24, "mad24", "t=ttt", 10, 0, T1(S32), (0), (0), M2(HI, SAT))                                     \
     OP(SAD, "sad", "t=ttt", 10, 0, 0, T1(INT))                                                               \
@@ -1980,7 +1980,8 @@ PTXGEN_API const ptx_error *ptx_get_error(const ptx_module *m);
 /* Returns the name in the catalogue, "type", "range" ...; "?" for an unknown code. */
 PTXGEN_API const char *ptx_error_name(ptx_code code);
 /* Sets the module's error, unless it has one: for a generator that refuses its description. The message has
-   printf format. Returns the code of the module's error. */
+   printf format; a code that is none of an error becomes PTX_E_ARGUMENT. Returns the code of the module's
+   error. */
 PTXGEN_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...);
 
 /* Verifies every kernel, as ptx_text does. Returns the code of the module's error. */
@@ -2074,7 +2075,7 @@ typedef struct ptx_variable_desc {
     const char *name;
     ptx_space space; /* PTX_GLOBAL or PTX_CONST */
     ptx_type type;
-    uint32_t count, align; /* align 0: the element's size */
+    uint32_t count, align; /* below 2 GiB in all; align 0: the element's size */
     const void *data;
     uint32_t exported;
 } ptx_variable_desc;
@@ -3196,7 +3197,7 @@ typedef struct ptx__block {
     uint32_t first, end;           /* instructions */
     uint32_t next[2];              /* successors, index + 1 */
     uint32_t idom, order, in, out; /* dominator tree and its numbering */
-    uint32_t leaves;               /* ends with ret or exit, even under a guard */
+    uint32_t leaves;               /* ends with ret or exit, even under a guard; see ptx__check_ends, too */
     uint32_t guard;                /* of the branch or exit at its end, 0: none */
     uint32_t relevant;             /* its first in ptx__graph.relevant */
 } ptx__block;
@@ -3431,6 +3432,7 @@ PTX__COLD ptx_code ptx__failv(ptx_module *m, ptx_kernel *k, uint32_t instruction
 PTX__COLD_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     if (!m) return PTX_E_MEMORY;
+    if ((unsigned)code - 1u >= PTX_E_COUNT - 1u) code = PTX_E_ARGUMENT; /* no code of an error */
     va_start(args, format);
     code = ptx__failv(m, NULL, 0, code, site, format ? format : "no message", args);
     va_end(args);
@@ -4768,6 +4770,13 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
     return 0;
 }
 
+/* The same for a value in a register, which the address of a parameter block is not. */
+PTX__COLD int ptx__require_register(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
+    if (!ptx__require_own(k, site, v, what)) return 0;
+    return v.kind == PTX__REG
+           || PTX__FAIL(k, PTX_E_TYPE, site, "%s is %s where a register is needed", what, ptx__describe(v));
+}
+
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
 #define PTX__MEMO_WORDS 16 /* at least the words of any instruction that a memo records */
 static int ptx__grow_record(ptx_kernel *k, size_t words) {
@@ -5377,7 +5386,7 @@ static int ptx__mixes_kinds(unsigned op, const ptx__operand *src) {
 static int ptx__check_assignment(ptx_kernel *k, const char *site, ptx_val variable, ptx_val *value) {
     const ptx__operand cell = ptx__read_handle(k, variable);
     ptx__operand from = ptx__read_handle(k, *value);
-    if (!ptx__require_own(k, site, cell, "the variable")
+    if (!ptx__require_register(k, site, cell, "the variable")
         || !ptx__check_value(k, site, "ptx_set", &from, cell.type))
         return 0;
     if (from.kind == PTX__IMM) *value = ptx__with_type(*value, from.type);
@@ -6368,8 +6377,10 @@ PTX__COLD_API ptx_symbol ptx_variable_(ptx_module *m, const char *site, const pt
         || !ptx__is_power_of_two(align) || (desc->align & (desc->align - 1)) || align > 1024
         || (desc->space != PTX_GLOBAL && desc->space != PTX_CONST))
         ptx_fail(m, PTX_E_ARGUMENT, site,
-                 "a variable has elements of a type with a size, in global or constant memory, and an "
-                 "alignment of 1, 2 ... 1024");
+                 "a variable of %lu elements of type %s, aligned to %lu: 1 or more of a type with a size, "
+                 "less than 2 GiB in all, in global or constant memory, an alignment of 1, 2 ... 1024",
+                 desc ? (unsigned long)desc->count : 0ul, ptx_type_name(desc ? desc->type : PTX_NONE),
+                 desc ? (unsigned long)desc->align : 0ul);
     if (m->error.code) return none;
     name = ptx__keep_name(m, site, desc->name);
     if (!name || !ptx__name_is_free(m, NULL, site, desc->name, PTX__IS_VARIABLE)) return none;
@@ -6821,7 +6832,7 @@ PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, 
     ptx_val d = ptx__none();
     ptx__operand p[4];
     ptx__use u;
-    unsigned part;
+    unsigned part, integers = 0;
     uint32_t i, form;
     size_t at;
     if (!ptx__ready(k)) return d;
@@ -6833,7 +6844,12 @@ PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, 
             return d;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type), 0, 0);
     if (!form || !ptx__require_unguarded(k, site, "mov")) return d;
-    for (i = 0; i < n; i++) p[i] = ptx__materialize(k, site, ptx__read_handle(k, parts[i]), 't');
+    for (i = 0; i < n; i++) integers |= ptx__fact((unsigned)ptx_type_of(parts[i]))->kind != 'f';
+    for (i = 0; i < n; i++) {
+        p[i] = ptx__materialize(k, site, ptx__read_handle(k, parts[i]), 't');
+        if (integers && p[i].kind == PTX__IMM_FLOAT) /* beside them ptxas refuses f32 and f64 immediates */
+            p[i] = ptx__read_handle(k, ptx__record_one(k, site, PTX__REQUEST(PTX_MOV, 0, 0, 1), 0, parts[i]));
+    }
     if (!ptx__ready(k) || !ptx__reserve(k, 2 + 3 * 4)) return d;
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_MOV);
@@ -6853,7 +6869,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
     uint32_t i, form;
     size_t at;
     for (i = 0; out && i < n && n <= 4; i++) out[i] = ptx__none();
-    if (!ptx__ready(k) || !ptx__require_own(k, site, ptx__read_handle(k, whole), "the operand of mov"))
+    if (!ptx__ready(k) || !ptx__require_register(k, site, ptx__read_handle(k, whole), "the operand of mov"))
         return;
     if (!ptx__parts_ok(k, site, type_of_whole, type, n, out)) return;
     form = ptx__get_form(k, site, PTX_MOV, ptx__as_bits(type_of_whole), 0, 0);
@@ -7177,7 +7193,7 @@ PTX__COLD_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
     if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
         return PTX__REFUSE(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    if (!ptx__require_own(k, site, ptx__read_handle(k, address), "the function's address"))
+    if (!ptx__require_register(k, site, ptx__read_handle(k, address), "the function's address"))
         return ptx__none();
     if (ptx__bits_of(address) != 64)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
@@ -7384,7 +7400,9 @@ PTX__COLD_API void ptx_tex_at_(ptx_kernel *k, const char *site, ptx_op_id op, pt
                                ptx_val texture, uint32_t n, ptx_val a, ptx_val b, ptx_val c, ptx_val *out) {
     ptx_val at[3];
     at[0] = a, at[1] = b, at[2] = c;
-    ptx_tex_(k, site, op, type, texture, n, at, out);
+    if (n > 3 && ptx__ready(k))
+        ptx__fail(k, PTX_E_ARGUMENT, site, "there are 1 to 3 values behind the texture, %u given", n);
+    ptx_tex_(k, site, op, type, texture, n > 3 ? 0 : n, at, out);
 }
 
 /* Fill list with a surface and its coordinates; a fourth repeats the third. Returns the count; 0: error. */
@@ -8199,7 +8217,7 @@ static void ptx__fill_dominators(ptx__graph *g) {
 /* Number the blocks that can reach an exit, in reverse postorder of the reversed graph. */
 static void ptx__fill_post_order(ptx__graph *g) {
     uint32_t left = g->blocks + 1, end, i, *stack = g->stack, *at = g->post_depth; /* depths come later */
-    for (i = 0; i < g->blocks; i++) at[i] = g->first_predecessor[i];
+    for (i = 0; i < g->blocks; i++) at[i] = g->first_predecessor[i], g->post_number[i] = 0;
     for (end = 0; end < g->blocks; end++) {
         uint32_t depth = 0;
         if (!g->block[end].order || !g->block[end].leaves || g->post_number[end]) continue;
@@ -8289,22 +8307,37 @@ static ptx_code ptx__check_paths(ptx_kernel *k, ptx__graph *g) {
     return PTX_E_NONE;
 }
 
-/* Check that every block can reach an exit. An endless loop with a trap in it is taken as intended. */
+/* Find a loop from which no exit is reached and let it be left where its back edges start. Returns its head,
+   the first block that such edges lead to. */
+PTX__COLD uint32_t ptx__leave_endless_loop(ptx__graph *g) {
+    uint32_t i, j, b = 0, found = 0;
+    for (i = 0; i < g->reached && !found; i++) {
+        b = g->order[i];
+        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1] && !g->post_number[b]; j++)
+            if (g->block[g->predecessor[j]].order > i) found = g->block[g->predecessor[j]].leaves = 1;
+    }
+    return b;
+}
+
+/* Check that every block can reach an exit or a trap. An endless loop that reaches a trap is taken as
+   intended. For the postdominators, it may be left at the end of each round. */
 static ptx_code ptx__check_ends(ptx_kernel *k, ptx__graph *g) {
-    uint32_t b, i, j;
+    enum { AT_TRAP = 2 };
+    uint32_t b, i;
     ptx__fill_post_order(g);
     if (g->post_reached == g->reached + 1) return PTX_E_NONE;
     for (b = 0; b < g->blocks; b++)
         for (i = g->block[b].first; i < g->block[b].end && g->block[b].order && !g->post_number[b]; i++)
-            if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP) return PTX_E_NONE;
-    for (b = 0; b < g->blocks; b++) { /* find the loop's head, the target of a back edge */
-        if (!g->block[b].order || g->post_number[b]) continue;
-        for (j = g->first_predecessor[b]; j < g->first_predecessor[b + 1]; j++)
-            if (g->block[g->predecessor[j]].order >= g->block[b].order) break;
-        if (j < g->first_predecessor[b + 1]) break;
-    }
-    return ptx__fault(k, PTX_E_ENDLESS, g->block[b].first,
-                      "no path leads from here to the end of the kernel: this loop has no way out");
+            if (ptx__op_of(k, &k->ins.at[i]) == PTX_TRAP) g->block[b].leaves = AT_TRAP;
+    ptx__fill_post_order(g);
+    if (g->post_reached != g->reached + 1)
+        return ptx__fault(k, PTX_E_ENDLESS, g->block[ptx__leave_endless_loop(g)].first,
+                          "no path leads from here to the end of the kernel: this loop has no way out");
+    for (b = 0; b < g->blocks; b++)
+        if (g->block[b].leaves == AT_TRAP) g->block[b].leaves = 0;
+    for (ptx__fill_post_order(g); g->post_reached != g->reached + 1; ptx__fill_post_order(g))
+        ptx__leave_endless_loop(g);
+    return PTX_E_NONE;
 }
 
 /* Add instruction i of block b to the list of a variable's assignments. Its declaration is not listed. */

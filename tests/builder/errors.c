@@ -509,6 +509,12 @@ static void addresses(void) {
     start(75), L ptx_pack(k, PTX_U64, 4, v), WRONG("4 x 32 in 64", ANY, "");
     start(75), v[0] = v[1] = u, L ptx_pack(k, PTX_U32, 2, v), WRONG("2 x 32 in 32", PTX_E_VECTOR, "2|u32");
     start(75), v[0] = u, v[1] = f, L ptx_pack(k, PTX_U64, 2, v), ptx_ret(k), FINE("two parts of one width");
+    /* immediates beside a part of the other kind */
+    start(75), v[0] = u, v[1] = ptx_f32(1.5), ptx_pack(k, PTX_U64, 2, v), PRINTS(", 0f3FC00000;\n");
+    start(75), v[0] = ptx_f32(1.5), v[1] = u, ptx_pack(k, PTX_B64, 2, v), PRINTS(", 0f3FC00000;\n");
+    start(75), v[0] = ptx_u32(1), v[1] = ptx_f32(1.5), ptx_pack(k, PTX_F64, 2, v), PRINTS(", 0f3FC00000;\n");
+    start(75), v[0] = f, v[1] = ptx_f32(1.5), ptx_pack(k, PTX_B64, 2, v), PRINTS(", 0f3FC00000};\n");
+    start(75), v[0] = v[1] = ptx_f32(2), ptx_pack(k, PTX_B64, 2, v), PRINTS("{0f40000000, 0f40000000};\n");
     start(75), L ptx_unpack(k, PTX_U16, 4, u, v), WRONG("4 x 16 out of 32", PTX_E_VECTOR, "4|u16|u32");
     /* near misses */
     start(75), ptx_ld_vec(k, PTX_U32, 4, ptx_at(ptx_shared(k, "t", PTX_U32, 8, 16), 16), v), ptx_ret(k);
@@ -1305,6 +1311,42 @@ static void harmless(void) {
     CHECK(ptx_fail(m, PTX_E_DESC, "there.c:12", "head_dim %d", 7) == PTX_E_DESC);
     CHECK(strcmp(ptx_get_error(m)->message, "there.c:12: error: head_dim 7 [desc]") == 0);
     done();
+    /* a code that is none of an error */
+    start(75);
+    CHECK(ptx_fail(m, PTX_E_NONE, "there.c:12", "x") == PTX_E_ARGUMENT);
+    CHECK(strcmp(ptx_get_error(m)->message, "there.c:12: error: x [argument]") == 0);
+    done();
+    start(75);
+    CHECK(ptx_fail(m, PTX_E_COUNT, "", "x") == PTX_E_ARGUMENT);
+    done();
+    start(75);
+    CHECK(ptx_fail(m, WILD(ptx_code, ANY), "", "x") == PTX_E_ARGUMENT);
+    done();
+    { /* the address of a parameter block is in no register */
+        ptx_var cell;
+        ptx_val out[2];
+        start(75), cell.cell = ptx_param_bytes(k, "block", 16, 8), L ptx_set(k, cell, ptx_u64(1));
+        WRONG("set of a block", PTX_E_TYPE, "the variable is the address of a parameter block");
+        start(75), x = ptx_param_bytes(k, "block", 16, 8), L ptx_unpack(k, PTX_U32, 2, x, out);
+        WRONG("unpack of a block", PTX_E_TYPE, "the operand of mov is the address of a parameter block");
+        start(75), x = ptx_param_bytes(k, "block", 16, 8), L ptx_call_indirect(k, x, PTX_NONE, 0, NULL);
+        WRONG("call of a block", PTX_E_TYPE, "the function's address is the address of a parameter block");
+    }
+    { /* a variable of 4 GiB */
+        ptx_variable_desc large;
+        memset(&large, 0, sizeof large);
+        large.name = "large", large.space = PTX_GLOBAL, large.type = PTX_U64, large.count = 0x20000000;
+        start(75), L ptx_variable(m, &large);
+        WRONG("4 GiB", PTX_E_ARGUMENT, "536870912 elements of type u64|less than 2 GiB");
+        start(75), L ptx_variable(m, NULL), WRONG("no description", PTX_E_ARGUMENT, "0 elements");
+    }
+    { /* the function behind ptx_tex_2d and its like */
+        ptx_val out[4], texture = (start(75), ptx_param(k, "t", PTX_U64));
+        ptx_tex_at_(k, "there.c:12", PTX_TEX_2D, PTX_F32, texture, 4, f, f, f, out);
+        CHECK(ptx_get_error(m)->code == PTX_E_ARGUMENT && !out[0].handle && !out[3].handle);
+        CHECK(strstr(ptx_get_error(m)->message, "1 to 3 values behind the texture, 4 given"));
+        done();
+    }
     CHECK(strcmp(ptx_error_name(PTX_E_UNREACHABLE), "unreachable") == 0);
     CHECK(strcmp(ptx_error_name(ANY), "?") == 0);
     CHECK(ptx_get_error(NULL)->code == PTX_E_MEMORY && ptx_text(NULL, &length) == NULL);

@@ -69,6 +69,15 @@ static void test_divergence(void) {
     ptx_if(k, ptx_setp(k, PTX_EQ, x, n)), barrier(), ptx_end(k), WRONG(DIVERGENT, "atom");
     start(), x = ptx_mad(k, n, n, tid), y = ptx_min(k, x, n);
     ptx_if(k, ptx_setp(k, PTX_GT, y, zero)), barrier(), ptx_end(k), WRONG(DIVERGENT, "%tid.x");
+    /* a carry comes from an earlier instruction, whatever its operands */
+    start(), ptx_add_cc(k, tid, n), x = ptx_addc(k, zero, zero);
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), barrier(), ptx_end(k), WRONG(DIVERGENT, "addc");
+    start(), ptx_sub_cc(k, tid, n), x = ptx_subc(k, zero, zero);
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), shuffle(), ptx_end(k), WRONG(DIVERGENT, "subc");
+    start(), ptx_add_cc(k, tid, n), x = ptx_op3(k, PTX_MADC, PTX_LO, n, n, zero);
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), barrier(), ptx_end(k), WRONG(DIVERGENT, "madc");
+    start(), ptx_add_cc(k, n, n), x = ptx_uniform(k, ptx_addc(k, zero, zero));
+    ptx_if(k, ptx_setp(k, PTX_EQ, x, zero)), barrier(), ptx_end(k), FINE;
     /* places: before, behind, in the other branch */
     start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), store(n), ptx_end(k), barrier(), FINE;
     start(), ptx_if(k, ptx_setp(k, PTX_LT, tid, n)), store(n), ptx_else(k), barrier(), ptx_end(k);
@@ -894,6 +903,25 @@ static void test_endless(void) {
     start(), ptx_loop(k), ptx_guard(k, ptx_setp(k, PTX_EQ, n, zero)), ptx_ret(k), ptx_end(k), with_ret = 0,
                                                                                               FINE;
     start(), l = ptx_label_new(k), ptx_place(k, l), store(n), ptx_bra(k, l), WRONG(UNREACHABLE, NULL);
+    /* a trap in one loop does not excuse another; one that a path leads to does */
+    start(), IF(PTX_LT, n, ptx_imm(4)), ptx_loop(k), ptx_trap(k), ptx_end(k), ptx_end(k);
+    ptx_loop(k), store(n), ptx_end(k), with_ret = 0, WRONG(ENDLESS, "no way out");
+    start(), ptx_loop(k), ptx_trap(k), IF(PTX_LT, n, ptx_imm(4)), ptx_loop(k), store(n), ptx_end(k);
+    ptx_end(k), ptx_end(k), with_ret = 0, WRONG(ENDLESS, "no way out");
+    start(), ptx_loop(k), IF(PTX_LT, n, ptx_imm(4)), ptx_loop(k), ptx_trap(k), ptx_end(k), ptx_end(k);
+    ptx_end(k), with_ret = 0, FINE;
+    /* collective instructions in endless loops */
+    start(), IF(PTX_LT, lane, n), ptx_loop(k), barrier(), ptx_trap(k), ptx_end(k), ptx_end(k);
+    WRONG(DIVERGENT, "%laneid");
+    start(), IF(PTX_LT, tid, ptx_imm(64)), ptx_loop(k), barrier(), ptx_trap(k), ptx_end(k), ptx_end(k);
+    WRONG(DIVERGENT, "setp");
+    start(), IF(PTX_LT, tid, ptx_imm(64)), ptx_loop(k), shuffle(), ptx_trap(k), ptx_end(k), ptx_end(k), FINE;
+    start(), ptx_loop(k), ptx_guard(k, ptx_setp(k, PTX_LT, lane, n)), ptx_continue(k), barrier(), ptx_trap(k);
+    ptx_end(k), with_ret = 0, WRONG(DIVERGENT, "%laneid");
+    start(), ptx_loop(k), IF(PTX_LT, lane, n), ptx_trap(k), ptx_end(k), barrier(), ptx_end(k), with_ret = 0;
+    FINE;
+    start(), ptx_loop(k), ptx_loop(k), ptx_while(k, ptx_setp(k, PTX_NE, load(0), n)), ptx_end(k), barrier();
+    ptx_trap(k), ptx_end(k), with_ret = 0, FINE;
 }
 
 static void test_limits(void) {
