@@ -122,20 +122,22 @@
           variable; limits of shared, constant and parameter memory and of launch bounds; waits for cp.async,
           wgmma and tcgen05.ld; fences of wgmma; uniformity.
    UNIFORMITY  Barriers, shuffles and matrix instructions are collective: all threads of a cluster, block,
-          warpgroup (four warps) or warp must execute them together. The verifier finds the values that differ
-          between threads (ids, loads, atomics, sums with a carry, results of calls and raw text) and the
-          branches and loops that depend on them. It refuses a collective instruction that only some of its
-          threads reach; a thread that has executed ptx_ret does not. Block ids differ within a cluster.
-          %tid.x / 32 is uniform in a warp: a block without a declared shape is taken to have one dimension.
-          So is (%ctaid.x * 128 + %tid.x) / 32, if ptx_require_block() or ptx_launch_bounds(), which is taken
-          as the block's size, declares a multiple of 32 threads; comparisons with multiples of 32 and 128 are
-          understood too. Assert what the verifier cannot know by ptx_cluster_uniform(), ptx_uniform(),
-          ptx_warpgroup_uniform() or ptx_warp_uniform(). The member mask of a shuffle or vote names the lanes
-          that take part: if it is full, the whole warp must arrive; another mask is not checked. To compute
-          one, call ptx_ballot(k, p, all) before the `if` on p.
+          warpgroup (four warps) or warp must execute them together. The verifier finds the values that
+          differ between threads (ids, loads, atomics, sums with a carry, activemask, results of calls and
+          raw text) and the branches and loops that depend on them. It refuses a collective instruction that
+          only some of its threads reach; a thread that has executed ptx_ret does not. Block ids differ
+          within a cluster. %tid.x / 32 is uniform in a warp: a block without a declared shape is taken to
+          have one dimension. So is (%ctaid.x * 128 + %tid.x) / 32, if ptx_require_block() or
+          ptx_launch_bounds(), which is taken as the block's size, declares a multiple of 32 threads;
+          comparisons with multiples of 32 and 128 are understood too. Assert what the verifier cannot know
+          by ptx_cluster_uniform(), ptx_uniform(), ptx_warpgroup_uniform() or ptx_warp_uniform(). The member
+          mask of a shuffle or vote names the lanes that take part: if it is full, the whole warp must
+          arrive; another mask is not checked. To compute one, call ptx_ballot(k, p, all) before the `if` on
+          p.
    FOUND BY RUNNING  What depends on run-time values is not checked: data races, member masks, indices, phases
-          of mbarriers, uninitialised memory, carry flags, functions called through pointers, registers for
-          setmaxnreg. The CPU driver in tests/sim, or a checking tool on a GPU, finds these in a run.
+          of mbarriers, uninitialised memory, carry flags, functions called through pointers, threads that
+          ptx_exit() has ended in a function, registers for setmaxnreg. The CPU driver in tests/sim, or a
+          checking tool on a GPU, finds these in a run.
    LOGS  ptx_locate() maps a line of the text to the caller's file and line. ptx_explain() does that for a
           whole log of ptxas or the driver; ptxgen_cuda.h calls it. ptx_module_desc.comments = 1 prints the
           call sites beside the instructions, 2 prints them as .loc lines for profilers.
@@ -1400,7 +1402,7 @@ enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX_
     OP(VOTE_BALLOT, "vote.sync.ballot.b32", "u=pO", 60, 30, PTX__VOTE, (0))                                  \
     OP(MATCH_ANY, "match.any.sync", "*u=tO", 60, 70, PTX__SHUFFLE, T1(B32_64))                               \
     OP(MATCH_ALL, "match.all.sync", "*u?p=tO", 60, 70, PTX__VOTE, T1(B32_64))                                \
-    OP(ACTIVEMASK, "activemask.b32", "u=", 62, 30, PTX__UNIFORM_WARP, (0))                                   \
+    OP(ACTIVEMASK, "activemask.b32", "u=", 62, 30, PTX__UNIFORM_LANE, (0))                                   \
     OP(REDUX_ADD, "redux.sync.add", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
     OP(REDUX_MIN, "redux.sync.min", "t=tO", 70, 80, PTX__REDUX, T1(I32))                                     \
     FORM(REDUX_MIN, "redux.sync.min", "t=tO", 86, PTX__ON_100_103, T1(F32), (0), M2(ABS_OF, NAN))            \

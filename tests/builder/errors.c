@@ -302,7 +302,7 @@ static void modifiers(void) {
     WRONG("memory modifier on add", PTX_E_MODIFIER, "add|.cs");
     start(75), L ptx_op2(k, PTX_ADD, PTX_RN & ~PTX__FAMILY, f, f),
     WRONG("a modifier of no family", PTX_E_MODIFIER, "add|0x400000 is no modifier");
-    start(75), L ptx_opn(k, PTX_WMMA_LOAD_B_M32N8K16, PTX_COL & ~PTX__FAMILY, PTX_F16, 0, 1, &w, 8, fragment),
+    start(75), L ptx_opn(k, PTX_WMMA_LOAD_B_M32N8K16, PTX_COL & ~PTX__FAMILY, PTX_F16, PTX_NONE, 1, &w, 8, fragment),
     WRONG("a layout of no family", PTX_E_MODIFIER, "wmma|is no modifier");
     start(75), L ptx_ld(k, PTX_U32, ptx_with(ptx_at(p, 0), PTX_RZ)), ptx_ret(k);
     WRONG("rounding on ld", PTX_E_MODIFIER, "ld");

@@ -176,6 +176,9 @@ static void test_divergence(void) {
     ptx_shfl_bfly(k, zero, ptx_imm(1), ptx_imm(31), ptx_b32(0xff)), ptx_end(k), FINE;
     start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), x = ptx_op0(k, PTX_ACTIVEMASK, 0);
     ptx_shfl_bfly(k, zero, ptx_imm(1), ptx_imm(31), x), ptx_end(k), FINE;
+    /* lanes need not have come together again, so they may read different masks */
+    start(), x = ptx_activemask(k), ptx_if(k, ptx_setp(k, PTX_EQ, x, n)), shuffle(), ptx_end(k);
+    WRONG(DIVERGENT, "activemask");
     start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), ptx_op1(k, PTX_BAR_WARP_SYNC, 0, ptx_b32(0xffffffff));
     ptx_end(k), WRONG(DIVERGENT, "bar.warp.sync");
     start(), ptx_if(k, ptx_setp(k, PTX_LT, lane, n)), ptx_op2(k, PTX_REDUX_ADD, 0, zero, ptx_b32(0xffffffff));
