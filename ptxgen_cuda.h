@@ -173,7 +173,7 @@ extern "C" {
     X(WRONG_HANDLE, "wrong-handle", "a program, tensor or stream of another ptxcu handle or context")        \
     X(SHAPE, "shape", "a tensor's type, shape, strides or address does not suit the operation")              \
     X(OVERFLOW, "overflow", "a size or an offset exceeds 64 bits, or a limit of 32 bits")                    \
-    X(FREED, "freed", "a tensor that was freed, or a call prepared with a program that was unloaded")        \
+    X(FREED, "freed", "a tensor that was freed, a program that was unloaded, or a call prepared with one")   \
     X(WORKSPACE, "workspace", "a call needs a larger workspace")                                             \
     X(BUSY, "busy", "the result's last call has not finished")                                               \
     X(CONTEXT, "context", "no context is current, or the given context cannot be used")                      \
@@ -724,7 +724,7 @@ PTXGEN_API ptxcu_code ptxcu_load(ptxcu *cu, ptx_module *m, ptxcu_program **progr
    driver reads as many as the entry has. Find entries with ptxcu_entry_by_name. Errors: JIT. */
 PTXGEN_API ptxcu_code ptxcu_load_text(ptxcu *cu, const char *ptx, ptxcu_program **program);
 /* Unload a program. NULL is ignored. A program of ptxcu_operation belongs to the cache and is refused
-   (ARGUMENT). */
+   (ARGUMENT). The handle keeps 48 bytes of each until ptxcu_close, to refuse its later use (FREED). */
 PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program);
 /* Find the index of an entry, for ptx_launch.entry. Errors: ENTRY. */
 PTXGEN_API ptxcu_code ptxcu_entry_by_name(ptxcu *cu, ptxcu_program *program, const char *name,
@@ -1295,7 +1295,7 @@ typedef struct ptxcu__entry {
 } ptxcu__entry;
 
 struct ptxcu_program {
-    ptxcu *owner;
+    ptxcu *owner; /* NULL: unloaded */
     ptxcu_program *next;
     void *module_;
     ptxcu__entry *entries;
@@ -1373,7 +1373,7 @@ struct ptxcu {
        allocations, for a short time, never across a wait. Lock order: build_mutex, then table_mutex. No
        failure may be reported with table_mutex held, because the report locks it. */
     ptxcu__mutex build_mutex, table_mutex;
-    ptxcu_program *programs;
+    ptxcu_program *programs, *unloaded; /* unloaded: empty, kept so that their use is refused */
     ptxcu__slot *slots;
     uint32_t slot_count, slot_capacity; /* capacity: a power of two, or 0 */
     uint64_t clears;                    /* number of calls of ptxcu_cache_clear */
@@ -2148,11 +2148,15 @@ PTXGEN_API ptxcu_code ptxcu_open(ptxcu **out, const ptxcu_desc *desc) {
     return code;
 }
 
-/* Free the host memory of a program. The module must be unloaded, or its context destroyed. */
-PTX__COLD void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
+/* Free the entries of a program. The module must be unloaded, or its context destroyed. */
+PTX__COLD void ptxcu__empty_program(ptxcu *cu, ptxcu_program *p) {
     uint32_t i;
     for (i = 0; i < p->count; i++) ptxcu__free_host(cu, p->entries[i].memory, p->entries[i].memory_bytes);
     ptxcu__free_host(cu, p->entries, p->capacity * sizeof *p->entries);
+    memset(p, 0, sizeof *p);
+}
+PTX__COLD void ptxcu__free_program(ptxcu *cu, ptxcu_program *p) {
+    ptxcu__empty_program(cu, p);
     ptxcu__free_host(cu, p, sizeof *p);
 }
 
@@ -2167,6 +2171,11 @@ PTXGEN_API void ptxcu_close(ptxcu *cu) {
             cu->programs = p->next;
             if (current) cu->driver.cuModuleUnload(p->module_);
             ptxcu__free_program(cu, p);
+        }
+        while (cu->unloaded) {
+            ptxcu_program *p = cu->unloaded;
+            cu->unloaded = p->next;
+            ptxcu__free_host(cu, p, sizeof *p);
         }
         for (i = 0; i < cu->slot_capacity; i++)
             if (cu->slots[i].program) ptxcu__free_host(cu, cu->slots[i].desc, cu->slots[i].desc_bytes);
@@ -4287,7 +4296,9 @@ static ptxcu_code ptxcu__unload_program(ptxcu *cu, ptxcu_program *program) {
             result = cu->driver.cuModuleUnload(program->module_);
             if (result) return ptxcu__fail_driver(cu, result, "cuModuleUnload()");
             *previous = program->next;
-            ptxcu__free_program(cu, program);
+            ptxcu__empty_program(cu, program);
+            program->next = cu->unloaded;
+            cu->unloaded = program;
             return PTXCU_E_NONE;
         }
     return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "the program is not one of this handle's, or was unloaded");
@@ -4316,9 +4327,10 @@ PTXGEN_API ptxcu_code ptxcu_unload(ptxcu *cu, ptxcu_program *program) {
 
 static ptxcu_code ptxcu__check_program(ptxcu *cu, const char *function, const ptxcu_program *program) {
     if (!program) return ptxcu__fail_null(cu, function, "program");
+    if (!program->owner) return ptxcu__fail(cu, PTXCU_E_FREED, "%s: the program was unloaded", function);
     if (program->owner != cu)
-        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE,
-                           "%s: the program was loaded by another handle, or unloaded", function);
+        return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the program was loaded by another handle",
+                           function);
     return PTXCU_E_NONE;
 }
 

@@ -355,6 +355,8 @@ static void test_text(ptxcu *cu) {
     WORKS(cu, ptxcu_free(cu, b));
     WORKS(cu, ptxcu_unload(cu, p));
     EXPECT(cu, ptxcu_unload(cu, p), PTXCU_E_WRONG_HANDLE, "unloaded");
+    EXPECT(cu, ptxcu_launch(cu, p, &g, a, 3, NULL), PTXCU_E_FREED, "ptxcu_launch: the program was unloaded");
+    EXPECT(cu, ptxcu_entry_by_name(cu, p, "fill", &entry), PTXCU_E_FREED, "unloaded");
     WORKS(cu, ptxcu_unload(cu, NULL));
 }
 
