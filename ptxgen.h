@@ -166,6 +166,17 @@
 #define PTX__NOINLINE
 #endif
 
+/* Always inlined, so that constant arguments are folded; in an unoptimised build only a hint. */
+#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+#define PTX__INLINE static inline
+#elif defined(__GNUC__)
+#define PTX__INLINE static inline __attribute__((always_inline))
+#elif defined(_MSC_VER)
+#define PTX__INLINE static __forceinline
+#else
+#define PTX__INLINE static inline
+#endif
+
 #ifndef PTXGEN_API
 #if defined(PTXGEN_STATIC) && defined(PTXGEN_IMPLEMENTATION)
 #define PTXGEN_API PTX__NOINLINE static
@@ -2163,7 +2174,8 @@ enum {
     PTX__WHY_HIGH_REGISTER,
     PTX__WHY_WIDE /* a number; the handle's type field has its type */
 };
-static inline uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
+/* PTX__INLINE: GCC does not inline code of a higher level between PTX__BEGIN_O1 and PTX__END_O1. */
+PTX__INLINE uint64_t ptx__integer_handle(ptx_type type, uint64_t value) {
     if ((value + (UINT64_C(1) << 54)) >> 55 == 0)
         return PTX__HANDLE(PTX__H_INTEGER, type, value & PTX__LOW55);
     return value << 55 ? PTX__HANDLE(PTX__H_NOTHING, type, UINT64_C(0) + PTX__WHY_WIDE)
@@ -3237,17 +3249,6 @@ typedef struct ptx__value_facts {
 #define PTX__PREFETCH(address) __builtin_prefetch(address)
 #else
 #define PTX__PREFETCH(address) ((void)(address))
-#endif
-
-/* Always inlined, so that constant arguments are folded; in an unoptimised build only a hint. */
-#if defined(__GNUC__) && !defined(__OPTIMIZE__)
-#define PTX__INLINE static inline
-#elif defined(__GNUC__)
-#define PTX__INLINE static inline __attribute__((always_inline))
-#elif defined(_MSC_VER)
-#define PTX__INLINE static __forceinline
-#else
-#define PTX__INLINE static inline
 #endif
 
 /* A growing array. Its memory is the module's and is kept over a reset. bytes: of the capacity. */
