@@ -1229,7 +1229,7 @@ PTXGEN_API ptxcu_code ptxcu_combine(ptxcu *cu, const ptxcu_combine_desc *desc, p
 #define PTXCU__CALL
 #endif
 
-PTX__BEGIN_O1
+PTX__BEGIN_SMALL
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -5310,7 +5310,7 @@ PTXGEN_API ptxcu_code ptxcu_call_start(ptxcu *cu, const ptxcu_call *call, ptxcu_
 #ifdef __cplusplus
 }
 #endif
-PTX__END_O1
+PTX__END_SMALL
 #endif /* PTXGEN__CUDA_IMPLEMENTED */
 
 #if defined(PTXGEN_IMPLEMENTATION) && defined(PTXGEN_KERNELS_H)                                              \
@@ -5319,7 +5319,7 @@ PTX__END_O1
 
 #include "ptxgen_kernels.h"
 
-PTX__BEGIN_O1
+PTX__BEGIN_SMALL
 /* -- operations on tensors: checks -- */
 
 #define PTXCU__ANY UINT64_MAX
@@ -7254,7 +7254,7 @@ PTXCU__OPERATION(combine) {
 
 #endif
 
-PTX__END_O1
+PTX__END_SMALL
 #endif /* PTXGEN__CUDA_OPERATIONS_IMPLEMENTED */
 
 /* ---- [LICENSE] -----------------------------------------------------------------------------------------

@@ -1719,7 +1719,7 @@ PTXGEN_API const char *ptxk_decoder_step_name(uint32_t step);
 #include <stdio.h>
 #include <string.h>
 
-PTX__BEGIN_O1
+PTX__BEGIN_SMALL
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -26713,7 +26713,7 @@ PTXK__LEFT_OUT(decoder)
 #ifdef __cplusplus
 }
 #endif
-PTX__END_O1
+PTX__END_SMALL
 
 #endif /* PTXGEN_IMPLEMENTATION */
 
