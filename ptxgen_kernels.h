@@ -21658,6 +21658,7 @@ typedef struct ptxk__embed {
 
 static ptx_code ptxk__embed_form(const ptxk_embed_desc *d, ptxk__embed *f, ptxk_message *why) {
     ptx_code code;
+    memset(f, 0, sizeof *f);
     if (why) why->text[0] = 0;
     if (!d) return ptxk__refuse(why, PTX_E_ARGUMENT, "embed: the description is NULL");
     f->format = ptxk__block_of(d->format);
