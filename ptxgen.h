@@ -513,8 +513,7 @@ typedef struct ptx_operation {
 /* ---- [TABLE] ----------------------------------------------------------------------------------------------
 
    MODIFIERS. One bit each; they print in the order of their bits, before the type. Bit 62 marks the family of
-   arithmetic modifiers, bit 63 that of memory modifiers, so that one is never taken for the other. The text,
-   first .version and first target of each are in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
+   arithmetic modifiers, bit 63 that of memory modifiers, so that one is never taken for the other. */
 #define PTX__A(bit) (UINT64_C(1) << 62 | UINT64_C(1) << (bit))
 #define PTX__M(bit) (UINT64_C(1) << 63 | UINT64_C(1) << (bit))
 #define PTX__FAMILY (UINT64_C(3) << 62)
@@ -641,6 +640,43 @@ typedef struct ptx_operation {
 #define PTX__M_V4_64 PTX__M(58)
 #define PTX_ROW PTX__M(59) /* wmma.load, wmma.store: layout of the matrix in memory */
 #define PTX_COL PTX__M(60)
+
+/* All of them in the order of their bits: X(name, text, version, target). The last two are what the modifier
+   needs beyond its instruction, and may be left out. */
+#define PTX__ARITH_MODIFIERS(X)                                                                              \
+    X(EQ, ".eq") X(NE, ".ne") X(LT, ".lt") X(LE, ".le") X(GT, ".gt") X(GE, ".ge") X(EQU, ".equ")             \
+    X(NEU, ".neu") X(LTU, ".ltu") X(LEU, ".leu") X(GTU, ".gtu") X(GEU, ".geu") X(NUM, ".num")                \
+    X(ISNAN, ".nan") X(BOOL_AND, ".and") X(BOOL_OR, ".or") X(BOOL_XOR, ".xor") X(LO, ".lo") X(HI, ".hi")     \
+    X(WIDE, ".wide") X(CLAMP, ".clamp") X(WRAP, ".wrap") X(RN, ".rn") X(RZ, ".rz") X(RM, ".rm") X(RP, ".rp") \
+    X(RNA, ".rna", 70, 80) X(RS, ".rs") X(RNI, ".rni") X(RZI, ".rzi") X(RMI, ".rmi") X(RPI, ".rpi")          \
+    X(APPROX, ".approx") X(FULL, ".full") X(FTZ, ".ftz") X(SAT, ".sat") X(OOB, ".oob")                       \
+    X(SATFINITE, ".satfinite") X(RELU, ".relu", 70, 80) X(NAN, ".NaN", 70, 80)                               \
+    X(XORSIGN_ABS, ".xorsign.abs", 72, 86) X(ABS_OF, ".abs") X(CC, ".cc") X(SHIFTAMT, ".shiftamt")           \
+    X(FINITE, ".finite") X(INFINITE, ".infinite") X(NUMBER, ".number") X(NOTANUMBER, ".notanumber")          \
+    X(NORMAL, ".normal") X(SUBNORMAL, ".subnormal") X(SURFACE_TRAP, ".trap") X(SURFACE_ZERO, ".zero")        \
+    X(CTA_GROUP_1, ".cta_group::1") X(CTA_GROUP_2, ".cta_group::2") X(PACK_16B, ".pack::16b")                \
+    X(UNPACK_16B, ".unpack::16b") X(ROW_ROW, ".row.row") X(ROW_COL, ".row.col") X(COL_ROW, ".col.row")       \
+    X(COL_COL, ".col.col")
+#define PTX__MEMORY_MODIFIERS(X)                                                                             \
+    X(WEAK, ".weak", 60, 70) X(VOLATILE, ".volatile") X(MMIO, ".mmio", 82, 70)                               \
+    X(RELAXED, ".relaxed", 60, 70) X(ACQUIRE, ".acquire", 60, 70) X(RELEASE, ".release", 60, 70)             \
+    X(ACQ_REL, ".acq_rel", 60, 70) X(SC, ".sc", 60, 70) X(CTA, ".cta", 60, 70)                               \
+    X(CLUSTER, ".cluster", 78, 90) X(GPU, ".gpu", 60, 70) X(SYS, ".sys", 60, 70) X(M_GLOBAL, ".global")      \
+    X(M_SHARED, ".shared") X(M_LOCAL, ".local") X(M_CONST, ".const") X(M_PARAM, ".param")                    \
+    X(M_SHARED_CLUSTER, ".shared::cluster", 78, 90) X(CA, ".ca", 20, 20) X(CG, ".cg", 20, 20)                \
+    X(CS, ".cs", 20, 20) X(LU, ".lu", 20, 20) X(CV, ".cv", 20, 20) X(WB, ".wb", 20, 20) X(WT, ".wt", 20, 20) \
+    X(NC, ".nc", 31, 32) X(L1_EVICT_NORMAL, ".L1::evict_normal", 74, 70)                                     \
+    X(L1_EVICT_UNCHANGED, ".L1::evict_unchanged", 74, 70) X(L1_EVICT_FIRST, ".L1::evict_first", 74, 70)      \
+    X(L1_EVICT_LAST, ".L1::evict_last", 74, 70) X(L1_NO_ALLOCATE, ".L1::no_allocate", 74, 70)                \
+    X(ATOM_AND, ".and") X(ATOM_OR, ".or") X(ATOM_XOR, ".xor") X(ATOM_ADD, ".add") X(ATOM_INC, ".inc")        \
+    X(ATOM_DEC, ".dec") X(ATOM_MIN, ".min") X(ATOM_MAX, ".max") X(ATOM_EXCH, ".exch") X(ATOM_CAS, ".cas")    \
+    X(NOFTZ, ".noftz") X(ACC_F32, ".acc::f32") X(ACC_F16, ".acc::f16") X(L2_EVICT_LAST, ".L2::evict_last")   \
+    X(L2_EVICT_NORMAL, ".L2::evict_normal") X(L2_EVICT_FIRST, ".L2::evict_first")                            \
+    X(L2_EVICT_UNCHANGED, ".L2::evict_unchanged") X(OTHERS_FIRST, ".L2::evict_first")                        \
+    X(OTHERS_UNCHANGED, ".L2::evict_unchanged") X(MULTICAST, ".multicast::cluster")                          \
+    X(L2_CACHE_HINT, ".L2::cache_hint", 74, 80) X(L2_64B, ".L2::64B", 74, 75)                                \
+    X(L2_128B, ".L2::128B", 74, 75) X(L2_256B, ".L2::256B", 74, 80) X(M_V2, ".v2") X(M_V4, ".v4")            \
+    X(M_V8, ".v8", 88, 100) X(M_V4_64, ".v4", 88, 100) X(ROW, ".row") X(COL, ".col")
 
 /* Sets of modifiers. ptx__exclusive[] lists those of which an instruction takes at most one. */
 #define PTX__CMP_ORDERED (PTX_EQ | PTX_NE | PTX_LT | PTX_LE | PTX_GT | PTX_GE)
@@ -850,41 +886,33 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 
 /* How a row writes a set. (0): the empty set. T2(U32, I64): types. M3(RN, FTZ, SAT): modifiers. Each name is
    a type or modifier, or a group from above. A set has at most three names; of source types two, of defaults
-   one. To use a group or modifier that no row has used so far, add it to these lists. The macros for families
+   one. To use a group that no row has used so far, add it to these lists. The macros for families
    of rows write PTX__T2 and PTX__M3 in full, because T2 and M3 are parameters of the tables. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
-#define PTX__MODIFIERS(X)                                                                                    \
-    X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(EQU) X(NEU) X(LTU) X(LEU) X(GTU) X(GEU) X(NUM) X(ISNAN)            \
-    X(BOOL_AND) X(BOOL_OR) X(BOOL_XOR) X(LO) X(HI) X(WIDE) X(CLAMP) X(WRAP) X(RN) X(RZ) X(RM) X(RP) X(RNA)   \
-    X(RS) X(RNI) X(RZI) X(RMI) X(RPI) X(APPROX) X(FULL) X(FTZ) X(SAT) X(OOB) X(SATFINITE) X(RELU) X(NAN)     \
-    X(XORSIGN_ABS) X(ABS_OF) X(CC) X(SHIFTAMT) X(FINITE) X(NUMBER) X(NOTANUMBER) X(NORMAL)                   \
-    X(SUBNORMAL) X(SURFACE_TRAP) X(SURFACE_ZERO) X(CTA_GROUP_1) X(CTA_GROUP_2) X(PACK_16B) X(UNPACK_16B)     \
-    X(ROW_ROW) X(ROW_COL) X(COL_ROW) X(COL_COL) X(WEAK) X(VOLATILE) X(MMIO) X(RELAXED) X(ACQUIRE)            \
-    X(RELEASE) X(ACQ_REL) X(SC) X(CTA) X(CLUSTER) X(GPU) X(SYS) X(CA) X(CG) X(CS) X(LU) X(CV) X(WB) X(WT)    \
-    X(NC) X(L1_EVICT_NORMAL) X(L1_EVICT_UNCHANGED) X(L1_EVICT_FIRST) X(L1_EVICT_LAST) X(L1_NO_ALLOCATE)      \
-    X(ATOM_AND) X(ATOM_OR) X(ATOM_XOR) X(ATOM_ADD) X(ATOM_INC) X(ATOM_DEC) X(ATOM_MIN) X(ATOM_MAX)           \
-    X(ATOM_EXCH) X(ATOM_CAS) X(NOFTZ) X(ACC_F32) X(ACC_F16) X(L2_EVICT_LAST) X(L2_EVICT_NORMAL)              \
-    X(L2_EVICT_FIRST) X(L2_EVICT_UNCHANGED) X(OTHERS_FIRST) X(OTHERS_UNCHANGED) X(MULTICAST)                 \
-    X(L2_CACHE_HINT) X(L2_64B) X(L2_128B) X(L2_256B) X(ROW) X(COL)
 #define PTX__MODIFIER_GROUPS(X)                                                                              \
     X(APPROX_FTZ) X(ATOMIC) X(ATOMIC_GLOBAL) X(ATOMIC_NOFTZ) X(ATOMIC_PLAIN) X(ATOM_BITS) X(ATOM_MINMAX)     \
     X(BOOL) X(BORDER) X(BULK_REDUCE) X(CMP) X(CMP_ORDERED) X(CONVERTIBLE) X(CTA_GROUP) X(DIVIDE) X(FUNNEL)   \
     X(L2_PRIMARY) X(L2_SECONDARY) X(L2_SIZE) X(LAYOUT) X(LAYOUTS) X(LOAD) X(LOAD32) X(LOAD_ONE) X(LOHI)      \
-    X(MULTIMEM) X(MULTIMEM_ST) X(M_CONST) X(M_GLOBAL) X(M_LOCAL) X(M_PARAM) X(M_SHARED_CLUSTER) X(REDUCE)    \
-    X(REDUCE_GLOBAL) X(REDUCE_NOFTZ) X(RELAXED_CLUSTER) X(RELAXED_CTA) X(RELEASE_CLUSTER) X(RELEASE_GLOBAL)  \
-    X(RELEASE_GLOBAL_ADD) X(RELEASE_MMIO) X(RELEASE_MMIO_ADD) X(RN_FTZ_SAT_RELU) X(RN_RZ_RELU_SATFINITE)     \
-    X(RN_SATFINITE) X(ROUND) X(ROUND_INT) X(RS_SATFINITE) X(SCOPE) X(STORE) X(STORE32) X(STORE_ONE) X(TEST)  \
-    X(VEC32) X(WMMA_SPACE)
+    X(MULTIMEM) X(MULTIMEM_ST) X(REDUCE) X(REDUCE_GLOBAL) X(REDUCE_NOFTZ) X(RELAXED_CLUSTER) X(RELAXED_CTA)  \
+    X(RELEASE_CLUSTER) X(RELEASE_GLOBAL) X(RELEASE_GLOBAL_ADD) X(RELEASE_MMIO) X(RELEASE_MMIO_ADD)           \
+    X(RN_FTZ_SAT_RELU) X(RN_RZ_RELU_SATFINITE) X(RN_SATFINITE) X(ROUND) X(ROUND_INT) X(RS_SATFINITE)         \
+    X(SCOPE) X(STORE) X(STORE32) X(STORE_ONE) X(TEST) X(VEC32) X(WMMA_SPACE)
 #define PTX__ENUM(name, text, bits, kind) PTX__CT_##name,
 #define PTX__GROUP_ENUM(name) PTX__CT_##name,
 enum { PTX__CT_0, PTX_TYPES(PTX__ENUM) PTX__TYPE_GROUPS(PTX__GROUP_ENUM) PTX__CT_END };
 #undef PTX__ENUM
 #undef PTX__GROUP_ENUM
-#define PTX__ENUM(name) PTX__CM_##name,
-enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX__CM_END };
+#define PTX__ENUM(name, ...) PTX__CM_##name,
+#define PTX__GROUP_ENUM(name) PTX__CM_##name,
+enum {
+    PTX__CM_0,
+    PTX__ARITH_MODIFIERS(PTX__ENUM) PTX__MEMORY_MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__GROUP_ENUM)
+    PTX__CM_END
+};
 #undef PTX__ENUM
+#undef PTX__GROUP_ENUM
 #define PTX__T1(a) (PTX__CT_##a)
 #define PTX__T2(a, b) (PTX__CT_##a, PTX__CT_##b)
 #define PTX__T3(a, b, c) (PTX__CT_##a, PTX__CT_##b, PTX__CT_##c)
@@ -2898,11 +2926,14 @@ static const uint32_t ptx__op_facts[] = {PTX_TABLE(PTX__ROW, PTX__NO_ROW)}; /* o
 #define PTX__GROUP_ROW(name) PTX__##name,
 static const uint64_t ptx__type_sets[] = {0, PTX_TYPES(PTX__ROW) PTX__TYPE_GROUPS(PTX__GROUP_ROW)};
 #undef PTX__ROW
-#define PTX__ROW(name) PTX_##name,
-static const ptx_mods ptx__modifier_sets[] = {0,
-                                              PTX__MODIFIERS(PTX__ROW) PTX__MODIFIER_GROUPS(PTX__GROUP_ROW)};
-#undef PTX__ROW
+static const ptx_mods ptx__modifier_groups[] = {PTX__MODIFIER_GROUPS(PTX__GROUP_ROW)};
 #undef PTX__GROUP_ROW
+/* A set of modifiers, by its PTX__CM_* in a row: none, an arithmetic one, one of memory, or a group. */
+PTX__NOINLINE static ptx_mods ptx__modifier_set(unsigned index) {
+    if (index > PTX__CM_COL) return ptx__modifier_groups[index - PTX__CM_COL - 1];
+    if (index > PTX__CM_COL_COL) return PTX__M(index - PTX__CM_COL_COL - 1);
+    return index ? PTX__A(index - 1) : 0;
+}
 static uint64_t ptx__types_of(const ptx__row *r) {
     return ptx__type_sets[r->types[0]] | ptx__type_sets[r->types[1]] | ptx__type_sets[r->types[2]];
 }
@@ -2910,13 +2941,13 @@ static uint64_t ptx__sources_of(const ptx__row *r) {
     return ptx__type_sets[r->src[0]] | ptx__type_sets[r->src[1]];
 }
 static ptx_mods ptx__needed(const ptx__row *r) {
-    return ptx__modifier_sets[r->need[0]] | ptx__modifier_sets[r->need[1]] | ptx__modifier_sets[r->need[2]];
+    return ptx__modifier_set(r->need[0]) | ptx__modifier_set(r->need[1]) | ptx__modifier_set(r->need[2]);
 }
 static ptx_mods ptx__allowed(const ptx__row *r) { /* including the needed ones */
-    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
-           | ptx__modifier_sets[r->allow[2]] | ptx__needed(r);
+    return ptx__modifier_set(r->allow[0]) | ptx__modifier_set(r->allow[1]) | ptx__modifier_set(r->allow[2])
+           | ptx__needed(r);
 }
-static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_sets[r->dflt[0]]; }
+static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_set(r->dflt[0]); }
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
 
 /* The first row of an instruction, or where it would be: the rows are sorted by instruction. */
@@ -2931,11 +2962,20 @@ static const ptx__row *ptx__rows_of(unsigned op) {
     return ptx__rows + low;
 }
 
-/* A modifier's text, and the .version and target that it needs beyond its instruction; 0: none. */
+/* What PTX__ARITH_MODIFIERS and PTX__MEMORY_MODIFIERS say of a modifier. */
 typedef struct ptx__mod_fact {
-    char text[22];
+    const char *text; /* NULL: there is no such modifier */
     uint8_t version, sm;
 } ptx__mod_fact;
+#define PTX__ROW(name, ...) PTX__MODIFIER_TEXT(__VA_ARGS__, 0)
+#define PTX__MODIFIER_TEXT(text, ...) text "\0"
+static const char ptx__modifier_texts[] = PTX__ARITH_MODIFIERS(PTX__ROW) PTX__MEMORY_MODIFIERS(PTX__ROW);
+#undef PTX__ROW
+#define PTX__ROW(name, ...) PTX__MODIFIER_NEEDS(__VA_ARGS__, 0, 0, 0)
+#define PTX__MODIFIER_NEEDS(text, version, sm, ...) {version, sm},
+static const uint8_t ptx__modifier_needs[][2] = {PTX__ARITH_MODIFIERS(PTX__ROW)
+                                                     PTX__MEMORY_MODIFIERS(PTX__ROW)};
+#undef PTX__ROW
 /* Sets of targets, in the order of PTX__ON_*. */
 static const char *const ptx__target_sets[] = {
 #define PTX__ROW(name, targets) targets,
@@ -3001,33 +3041,7 @@ static const ptx__slot_address ptx__slot_addresses[] = {
     {'n', PTX__IN(GENERIC) | PTX__IN(GLOBAL), 1, "generic or global"},
     {'a', PTX__IN(GENERIC), 1, "tensor memory"}};
 #undef PTX__IN
-static const ptx__mod_fact ptx__mods_arith[] = {
-    {".eq", 0, 0}, {".ne", 0, 0}, {".lt", 0, 0}, {".le", 0, 0}, {".gt", 0, 0}, {".ge", 0, 0},
-    {".equ", 0, 0}, {".neu", 0, 0}, {".ltu", 0, 0}, {".leu", 0, 0}, {".gtu", 0, 0}, {".geu", 0, 0},
-    {".num", 0, 0}, {".nan", 0, 0}, {".and", 0, 0}, {".or", 0, 0}, {".xor", 0, 0}, {".lo", 0, 0},
-    {".hi", 0, 0}, {".wide", 0, 0}, {".clamp", 0, 0}, {".wrap", 0, 0}, {".rn", 0, 0}, {".rz", 0, 0},
-    {".rm", 0, 0}, {".rp", 0, 0}, {".rna", 70, 80}, {".rs", 0, 0}, {".rni", 0, 0}, {".rzi", 0, 0},
-    {".rmi", 0, 0}, {".rpi", 0, 0}, {".approx", 0, 0}, {".full", 0, 0}, {".ftz", 0, 0}, {".sat", 0, 0},
-    {".oob", 0, 0}, {".satfinite", 0, 0}, {".relu", 70, 80}, {".NaN", 70, 80}, {".xorsign.abs", 72, 86},
-    {".abs", 0, 0}, {".cc", 0, 0}, {".shiftamt", 0, 0}, {".finite", 0, 0}, {".infinite", 0, 0},
-    {".number", 0, 0}, {".notanumber", 0, 0}, {".normal", 0, 0}, {".subnormal", 0, 0}, {".trap", 0, 0},
-    {".zero", 0, 0}, {".cta_group::1", 0, 0}, {".cta_group::2", 0, 0}, {".pack::16b", 0, 0},
-    {".unpack::16b", 0, 0}, {".row.row", 0, 0}, {".row.col", 0, 0}, {".col.row", 0, 0}, {".col.col", 0, 0}};
-static const ptx__mod_fact ptx__mods_memory[] = {
-    {".weak", 60, 70}, {".volatile", 0, 0}, {".mmio", 82, 70}, {".relaxed", 60, 70}, {".acquire", 60, 70},
-    {".release", 60, 70}, {".acq_rel", 60, 70}, {".sc", 60, 70}, {".cta", 60, 70}, {".cluster", 78, 90},
-    {".gpu", 60, 70}, {".sys", 60, 70}, {".global", 0, 0}, {".shared", 0, 0}, {".local", 0, 0},
-    {".const", 0, 0}, {".param", 0, 0}, {".shared::cluster", 78, 90}, {".ca", 20, 20}, {".cg", 20, 20},
-    {".cs", 20, 20}, {".lu", 20, 20}, {".cv", 20, 20}, {".wb", 20, 20}, {".wt", 20, 20}, {".nc", 31, 32},
-    {".L1::evict_normal", 74, 70}, {".L1::evict_unchanged", 74, 70}, {".L1::evict_first", 74, 70},
-    {".L1::evict_last", 74, 70}, {".L1::no_allocate", 74, 70}, {".and", 0, 0}, {".or", 0, 0},
-    {".xor", 0, 0}, {".add", 0, 0}, {".inc", 0, 0}, {".dec", 0, 0}, {".min", 0, 0}, {".max", 0, 0},
-    {".exch", 0, 0}, {".cas", 0, 0}, {".noftz", 0, 0}, {".acc::f32", 0, 0}, {".acc::f16", 0, 0},
-    {".L2::evict_last", 0, 0}, {".L2::evict_normal", 0, 0}, {".L2::evict_first", 0, 0},
-    {".L2::evict_unchanged", 0, 0}, {".L2::evict_first", 0, 0}, {".L2::evict_unchanged", 0, 0},
-    {".multicast::cluster", 0, 0}, {".L2::cache_hint", 74, 80}, {".L2::64B", 74, 75}, {".L2::128B", 74, 75},
-    {".L2::256B", 74, 80}, {".v2", 0, 0}, {".v4", 0, 0}, {".v8", 88, 100}, {".v4", 88, 100},
-    {".row", 0, 0}, {".col", 0, 0}};
+
 
 /* At most one modifier of each of these. */
 static const ptx_mods ptx__exclusive[] = {
@@ -4174,16 +4188,23 @@ PTX__COLD int ptx__narrow(double value, int exponent_bits, int mantissa_bits, ui
 
 /* -- forms -- */
 
-PTX__NOINLINE static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
-    if (family >> 63)
-        return bit < sizeof ptx__mods_memory / sizeof *ptx__mods_memory ? &ptx__mods_memory[bit] : NULL;
-    return bit < sizeof ptx__mods_arith / sizeof *ptx__mods_arith ? &ptx__mods_arith[bit] : NULL;
+/* The facts of the modifier of that bit, in the family of a set. */
+PTX__COLD ptx__mod_fact ptx__mod(ptx_mods family, unsigned bit) {
+    const unsigned memory = family >> 63 != 0, first = memory * PTX__CM_COL_COL;
+    const unsigned end = memory ? PTX__CM_COL : PTX__CM_COL_COL;
+    ptx__mod_fact fact = {NULL, 0, 0};
+    if (bit >= end - first) return fact;
+    bit += first;
+    fact.version = ptx__modifier_needs[bit][0];
+    fact.sm = ptx__modifier_needs[bit][1];
+    for (fact.text = ptx__modifier_texts; bit--;) fact.text += strlen(fact.text) + 1;
+    return fact;
 }
 /* The first modifier of a set, for messages. */
 static const char *ptx__mod_text(ptx_mods set, ptx_mods family) {
     unsigned bit;
     for (bit = 0; bit < 62; bit++)
-        if (set >> bit & 1) return ptx__mod(family, bit) ? ptx__mod(family, bit)->text : "?";
+        if (set >> bit & 1) return ptx__mod(family, bit).text ? ptx__mod(family, bit).text : "?";
     return set >> 63 ? "a memory modifier" : "an arithmetic modifier";
 }
 
@@ -4403,10 +4424,10 @@ PTX__COLD const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
     }
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         const uint64_t types = ptx__types_of(row), sources = ptx__sources_of(row);
-        const ptx_mods allowed = ptx__allowed(row), needed = ptx__needed(row);
-        ptx_mods all = asked;
+        ptx_mods all = asked, allowed, needed;
         if (types ? !(types >> type & 1) : type != PTX_NONE) continue;
         if (sources ? !(sources >> src & 1) : src != PTX_NONE) continue;
+        allowed = ptx__allowed(row), needed = ptx__needed(row);
         if (!closest || asked & ~ptx__allowed(closest)) closest = row;
         if (!(asked & needed & ptx__missing(needed, 0))) all |= ptx__default(row);
         if (all & ~allowed || ptx__missing(needed, all) || ptx__conflict(all)
@@ -4532,12 +4553,12 @@ PTX__COLD size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigne
             continue;
         }
         for (bit = 0; bit < 62 && strchr("mal", what); bit++) {
-            const ptx__mod_fact *mod;
+            ptx__mod_fact mod;
             if (!(mods >> bit & 1) || (what == 'l') != ((layouts >> bit & 1) != 0)) continue;
             mod = ptx__mod(mods, bit);
-            if (mod->version > *version) *version = mod->version;
-            if (*sm < PTX__ON_FIRST && mod->sm > *sm) *sm = mod->sm;
-            ptx__append(text, &length, mod->text);
+            if (mod.version > *version) *version = mod.version;
+            if (*sm < PTX__ON_FIRST && mod.sm > *sm) *sm = mod.sm;
+            ptx__append(text, &length, mod.text);
         }
         if (what == 't' || (what == 'a' && ptx__types_of(row))) {
             text[length++] = '.';
