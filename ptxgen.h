@@ -3442,20 +3442,22 @@ PTX__COLD_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, 
     return code;
 }
 
-/* Set the error of a call on a kernel. For `return`, PTX__FAIL also yields 0 and PTX__REFUSE no value. */
-PTX__COLD void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
+/* Set the error of a call on a kernel. Returns 0, as int. For `return`, PTX__FAIL_0U
+   yields it without a sign and PTX__REFUSE no value. */
+PTX__COLD int ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
     ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
     va_end(args);
+    return 0;
 }
-#define PTX__FAIL(...) (ptx__fail(__VA_ARGS__), 0)
 #define PTX__REFUSE(...) (ptx__fail(__VA_ARGS__), ptx__none())
+#define PTX__FAIL_0U(...) (ptx__fail(__VA_ARGS__), 0u)
 
 /* Whether a number is a ptx_type, not a format of weights for example; sets the error if not. */
 static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
     if (ptx__is_type(type)) return 1;
-    return PTX__FAIL(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
+    return ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
 }
 
 /* Set the error of an instruction that was recorded before: for the verifier. */
@@ -4241,7 +4243,7 @@ PTX__COLD const char *ptx__broken_access_rule(unsigned op, ptx_mods all) {
     ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST);
     int global = !space || space == (PTX__M_GLOBAL & ~PTX__FAMILY);
     if (op >= PTX_ATOMIC_BITS && op <= PTX_RED && mods & PTX_L2_CACHE_HINT && !global)
-        return "L2 hints are for global memory";
+        return "L1 and L2 hints are for global memory";
     if (op != PTX_LD && op != PTX_ST && (op < PTX_MULTIMEM_LD_REDUCE || op > PTX_MULTIMEM_RED)) return NULL;
     if (mods & PTX_MMIO
         && (!(mods & PTX_RELAXED) || !(mods & PTX_SYS) || !global || mods & (PTX__HINTS | PTX__VEC)))
@@ -4387,13 +4389,13 @@ PTX__COLD int ptx__require_version(ptx_kernel *k, const char *site, const char *
     if (version <= k->version) return 1;
     if (of >= 0) snprintf(more, sizeof more, " of %lld", of);
     if (version > k->m->max_version)
-        return PTX__FAIL(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more,
+        return ptx__fail(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more,
                          version / 10, version % 10, k->m->max_version / 10, k->m->max_version % 10);
     k->version = version;
     return 1;
 }
 
-/* The target that a row needs, for a message; NULL where the module's target has the row. */
+/* The target that something needs, for a message; NULL where it is the module's. sm: as in ptx__row. */
 PTX__COLD const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
     const char *set, *at;
     size_t n = strlen(m->target_name);
@@ -4407,6 +4409,12 @@ PTX__COLD const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *
         if (strncmp(at, m->target_name, n) == 0 && (at[n] == ',' || !at[n])) return NULL;
     snprintf(text, size, strchr(set, ',') ? "one of sm_%s" : "sm_%s", set);
     return text;
+}
+PTX__COLD int ptx__require_target(ptx_kernel *k, const char *site, const char *name, unsigned sm) {
+    char lacks[160];
+    if (!ptx__target_lacks(k->m, sm, lacks, sizeof lacks)) return 1;
+    return ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", name, lacks,
+                     k->m->target_name);
 }
 
 /* Find the row for a use of an instruction. A row that the target and the version cap support is preferred to
@@ -4583,7 +4591,7 @@ PTX__COLD uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
                                  ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
     ptx_module *m = k->m;
     ptx_mods mods = 0;
-    char text[384], signature[PTX__SIGNATURE_MAX], lacks[160];
+    char text[384], signature[PTX__SIGNATURE_MAX];
     unsigned count = 1;
     const ptx__row *row = ptx__find_row(k, site, op, op == PTX_RAW ? 0u : type, op == PTX_RAW ? 0u : src,
                                         asked, n, n_out, &mods, signature, &count);
@@ -4596,17 +4604,14 @@ PTX__COLD uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     length = op == PTX_RAW ? 0 : ptx__write_mnemonic(row, mods, type, src, count, text, &version, &sm);
     if (op == PTX_RAW) text[0] = 0;
     if (count * ptx_type_bytes((ptx_type)type) > 16 && strstr(row->sig, "t+"))
-        return PTX__FAIL(k, PTX_E_VECTOR, site, "%s: a vector of %u elements of %s has more than 16 bytes",
-                         text, count, ptx__fact(type)->name);
+        return PTX__FAIL_0U(k, PTX_E_VECTOR, site,
+                            "%s: a vector of %u elements of %s has more than 16 bytes", text, count,
+                            ptx__fact(type)->name);
     if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84)
         version = 84;
-    if (ptx__target_lacks(m, sm, lacks, sizeof lacks))
-        return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s", text, lacks,
-                         m->target_name);
-    if (version > m->max_version)
-        return PTX__FAIL(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
-                         version % 10, m->max_version / 10, m->max_version % 10);
-    if (!PTX__ROOM(m, m->forms, 1)) return 0;
+    if (!ptx__require_target(k, site, text, sm) || !ptx__require_version(k, site, text, -1, version)
+        || !PTX__ROOM(m, m->forms, 1))
+        return 0;
     form = &m->forms.at[m->forms.count];
     size = strlen(signature) + 1;
     if (!PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK)) return 0;
@@ -4745,19 +4750,17 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
         if (v.kind == PTX__OUT_OF_RANGE && (v.bits & 255) == PTX__WHY_LARGE_OFFSET)
             ptx__fail(k, PTX_E_RANGE, site, "%s is %s: %lld", what, ptx__describe(v),
                       (long long)((int64_t)(v.bits << 3) >> 11));
-        return PTX__FAIL(k, v.kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
+        return ptx__fail(k, v.kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
                          "%s is %s%s where a register is needed%s", what,
                          number && v.type ? "an immediate of type " : "", ptx__describe(v),
                          number ? ": ptx_mov(k, x) makes one of an immediate with a type, such as ptx_u32(1)"
                                 : "");
     }
     if (v.owner != k->owner)
-        return PTX__FAIL(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
+        return ptx__fail(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
     if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER || v.kind == PTX__PARAM_BLOCK)
-        ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
-    else
-        ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
-    return 0;
+        return ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
+    return ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
 }
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
@@ -4855,14 +4858,10 @@ PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned k
     k->verified = 0;
     return ins;
 }
-PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
-                                  size_t results) {
-    return ptx__commit_if(k, site, kind, form, words, results, 1);
-}
-
-/* ptx__commit out of line: for a plain instruction, and for one without operands. */
-static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, size_t words, size_t results) {
-    ptx__commit(k, site, PTX__I_PLAIN, form, words, results);
+/* The same out of line: for any instruction, and for one without operands. */
+PTX__NOINLINE static void ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
+                                      size_t words, size_t results) {
+    ptx__commit_if(k, site, kind, form, words, results, 1);
 }
 static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, uint32_t what) {
     if (!ptx__reserve(k, 0)) return 0;
@@ -4873,7 +4872,7 @@ static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uin
 /* Refuse a guard before an instruction that defines a value: where it is false, there would be none. */
 PTX__NOINLINE static int ptx__require_unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
-    return PTX__FAIL(
+    return ptx__fail(
         k, PTX_E_GUARD, site,
         "%s makes a value, which would be undefined where the guard of %s is false; make it before "
         "ptx_guard, which is for the one instruction after it, or use selp, ld_if or ptx_set",
@@ -4919,6 +4918,15 @@ static ptx__use ptx__use_of(ptx_kernel *k, const char *site, unsigned op) {
 static const char *ptx__use_name(const ptx__use *u) {
     return *u->row->name ? u->row->name : "a raw instruction";
 }
+/* Set the error of an operand: the message begins with "operand 2 of add". Returns 0. */
+PTX__COLD int ptx__fail_operand(const ptx__use *u, ptx_code code, const char *format, ...) {
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return ptx__fail(u->k, code, u->site, "operand %u of %s%s", u->index, ptx__use_name(u), what);
+}
 
 /* Check and push an immediate as an operand of that type. */
 static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
@@ -4931,8 +4939,7 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
             double value;
             memcpy(&value, &bits, sizeof value);
             if (!ptx__f32_word(bits, &word))
-                return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32",
-                                 u->index, ptx__use_name(u), value);
+                return ptx__fail_operand(u, PTX_E_RANGE, ": %g does not fit f32", value);
             bits = word;
             tag = PTX__W_F32;
         } else {
@@ -4943,8 +4950,8 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
         if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
         if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
             || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0))
-            return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
-                             ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
+            return ptx__fail_operand(u, PTX_E_RANGE, ": %lld does not fit %s", (long long)bits,
+                                     ptx__fact(v.type ? v.type : type)->name);
     }
     ptx__push_word(u->k, PTX__WORD(tag, 0));
     ptx__push_word(u->k, (uint32_t)bits);
@@ -4977,12 +4984,9 @@ PTX__COLD int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, u
     if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
     if (ok) return 1;
     if (limit->high == high || letter == 'O')
-        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s, not %lld", u->index,
-                  ptx__use_name(u), limit->what, (long long)x);
-    else
-        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s from 0 to %lld, not %lld",
-                  u->index, ptx__use_name(u), limit->what, (long long)high, (long long)x);
-    return 0;
+        return ptx__fail_operand(u, PTX_E_RANGE, " must be %s, not %lld", limit->what, (long long)x);
+    return ptx__fail_operand(u, PTX_E_RANGE, " must be %s from 0 to %lld, not %lld", limit->what,
+                             (long long)high, (long long)x);
 }
 
 /* Whether ptxas refuses an immediate as this operand: see PTX__REGISTERS. */
@@ -5022,9 +5026,8 @@ static int ptx__push_checked_source(const ptx__use *u, ptx__operand v, unsigned 
         snprintf(what, sizeof what, "operand %u", u->index);
         ptx__require_own(u->k, u->site, v, what);
     }
-    return PTX__FAIL(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
-                     ptx__use_name(u), ptx__describe(v), want->name, where,
-                     *where ? "" : ptx__conversion_hint(v, type).s);
+    return ptx__fail_operand(u, PTX_E_TYPE, " is %s, expected %s%s%s", ptx__describe(v), want->name, where,
+                             *where ? "" : ptx__conversion_hint(v, type).s);
 }
 
 /* The same, fast for a register of exactly that type, as most operands are. */
@@ -5093,7 +5096,7 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
         ptx__push_word(k, 0);
     }
     k->guard = 0;
-    ptx__commit_plain(k, site, form - 1, at, 1);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
     k->guard = guard;
     return ptx__read_handle(k, d);
 }
@@ -5248,18 +5251,12 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Write the words of source v to w, as the memo has them for source i. Returns their end. Sets *old if v is
-   an old register, *wrong if it does not match the memo: then the words are to be ignored. */
-PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
-                                        uint32_t *w, uint32_t *wrong, uint32_t *old) {
+/* Write the three words of source v to w, as ptx__copy_operand does. */
+PTX__NOINLINE static uint32_t *ptx__copy_long_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
+                                                      ptx_val v, uint32_t *w, uint32_t *wrong,
+                                                      uint32_t *old) {
     const uint32_t tag = memo->tag[i];
     const uint64_t number = v.handle & PTX__LOW55;
-    if (!tag) {
-        *wrong |= ptx__is_foreign(k, v);
-        *old |= ptx__is_old(k, (uint32_t)v.handle);
-        *w = (uint32_t)v.handle;
-        return w + 1;
-    }
     w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
     w[1] = (uint32_t)number;
     w[2] = 0;
@@ -5276,6 +5273,17 @@ PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *me
         *wrong |= tag & PTX__EXACT ? number != memo->max_immediate[i]
                                    : (number > memo->max_immediate[i]) | (tag & PTX__NOT_ZERO && !number);
     return w + 3;
+}
+
+/* Write the words of source v to w, as the memo has them for source i. Returns their end. Sets *old if v is
+   an old register, *wrong if it does not match the memo: then the words are to be ignored. */
+PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
+                                        uint32_t *w, uint32_t *wrong, uint32_t *old) {
+    if (memo->tag[i]) return ptx__copy_long_operand(k, memo, i, v, w, wrong, old);
+    *wrong |= ptx__is_foreign(k, v);
+    *old |= ptx__is_old(k, (uint32_t)v.handle);
+    *w = (uint32_t)v.handle;
+    return w + 1;
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods,
@@ -5370,7 +5378,7 @@ static int ptx__check_assignment(ptx_kernel *k, const char *site, ptx_val variab
         return 0;
     if (from.kind == PTX__IMM) *value = ptx__with_type(*value, from.type);
     if (from.kind != PTX__REG || from.space == cell.space) return 1;
-    return PTX__FAIL(k, PTX_E_ADDRESS, site,
+    return ptx__fail(k, PTX_E_ADDRESS, site,
                      "ptx_set: the variable and the value are addresses of different spaces");
 }
 
@@ -5440,9 +5448,8 @@ static int ptx__push_address(const ptx__use *u, ptx__operand v, char letter) {
         want++;
     if (want == ptx__slot_addresses + sizeof ptx__slot_addresses / sizeof *want) want = &any;
     if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32))
-        return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
-                         "operand %u of %s must be an address in %s space, this is in %s", u->index,
-                         ptx__use_name(u), want->what, spaces[v.space]);
+        return ptx__fail_operand(u, PTX_E_ADDRESS, " must be an address in %s space, this is in %s",
+                                 want->what, spaces[v.space]);
     if (letter == 'a') {
         ptx__push_word(u->k, PTX__WORD(PTX__W_MEM, 0));
         ptx__push_word(u->k, (uint32_t)mem.base.bits);
@@ -5452,9 +5459,7 @@ static int ptx__push_address(const ptx__use *u, ptx__operand v, char letter) {
     if (letter == 'n') {
         if (mem.offset == 0 && mem.base.kind == PTX__REG)
             return ptx__push_source(u, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
-        return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
-                         "operand %u of %s is an address in a register, without offset", u->index,
-                         ptx__use_name(u));
+        return ptx__fail_operand(u, PTX_E_ADDRESS, " is an address in a register, without offset");
     }
     return ptx__push_memory(u, &mem, want->bytes);
 }
@@ -5465,9 +5470,8 @@ static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_
     if (v.kind == PTX__IMM) {
         if (!ptx__check_limit(u, v, limit->letter, type)) return 0;
     } else if (limit->immediate)
-        return PTX__FAIL(u->k, PTX_E_TYPE, u->site,
-                         "operand %u of %s must be %s, not a value in a register (%s)", u->index,
-                         ptx__use_name(u), limit->what, ptx__describe(v));
+        return ptx__fail_operand(u, PTX_E_TYPE, " must be %s, not a value in a register (%s)", limit->what,
+                                 ptx__describe(v));
     return ptx__push_source(u, v, v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
                             ptx__fact(v.type)->kind == 's');
 }
@@ -5526,14 +5530,13 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     case 'x':
         fragment = ptx__expected_fragment(u, type, v.type);
         if (fragment)
-            return PTX__FAIL(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index,
-                             row->name, ptx__fact(v.type)->name, fragment, ptx__fact(type)->name);
+            return ptx__fail_operand(u, PTX_E_TYPE, " is %s, expected %s of %s", ptx__fact(v.type)->name,
+                                     fragment, ptx__fact(type)->name);
         if (v.kind != PTX__REG
             && ((facts & PTX__IS_WMMA && facts & PTX__UNIFORM_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
                 || (facts & PTX__IS_MMA && v.kind != PTX__IMM)))
-            return PTX__FAIL(k, PTX_E_TYPE, site,
-                             "operand %u of %s is %s: parts of matrices are in registers", index, row->name,
-                             ptx__describe(v));
+            return ptx__fail_operand(u, PTX_E_TYPE, " is %s: parts of matrices are in registers",
+                                     ptx__describe(v));
         want = PTX_B32, loose = 1;
         break;
     case 'f': want = PTX_F32; break;
@@ -5551,7 +5554,7 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
                 row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.bits >= 13 && v.bits <= 15;
             const unsigned sm = ptx__sm(k);
             if ((swizzle && k->m->target != PTX_SM_A(103)) || (element && sm < 100))
-                return PTX__FAIL(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s",
+                return ptx__fail(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s",
                                  row->name, (unsigned)v.bits, swizzle ? "103a" : "100a or later",
                                  k->m->target_name);
             if ((swizzle || element)
@@ -5563,8 +5566,7 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     }
     rule = number ? ptx__broken_number_rule(u, letter, v.bits, type) : NULL;
     if (rule)
-        return PTX__FAIL(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, rule,
-                         (long long)v.bits);
+        return ptx__fail_operand(u, PTX_E_RANGE, " is %s, not %lld", rule, (long long)v.bits);
     return ptx__push_source(u, v, want, loose);
 }
 
@@ -5684,21 +5686,17 @@ static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, u
                                  unsigned src_type, const ptx_val *src, unsigned n, const void *out,
                                  unsigned n_out) {
     if ((n && !src) || (n_out != PTX__AT_MOST_ONE && n_out && !out))
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL",
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL",
                          n && !src ? "operands" : "results");
-    if (op < PTX__OP_COUNT && ptx__is_type(type) && ptx__is_type(src_type) && n <= PTX__OPERANDS_MAX
-        && (n_out == PTX__AT_MOST_ONE || n_out <= PTX__RESULTS_MAX))
-        return 1;
     if (op >= PTX__OP_COUNT)
-        ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
-    else if (!ptx__is_type(type) || !ptx__is_type(src_type))
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s: %u is no ptx_type: PTX_F32, PTX_U32 ...",
-                  ptx__rows[k->m->first_row[op]].name, ptx__is_type(type) ? src_type : type);
-    else
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s with %u operands and %u results: there may be %u and %u",
-                  ptx__rows[k->m->first_row[op]].name, n, n_out == PTX__AT_MOST_ONE ? 1 : n_out,
-                  PTX__OPERANDS_MAX, PTX__RESULTS_MAX);
-    return 0;
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
+    if (!ptx__is_type(type) || !ptx__is_type(src_type))
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "%s: %u is no ptx_type: PTX_F32, PTX_U32 ...",
+                         ptx__rows[k->m->first_row[op]].name, ptx__is_type(type) ? src_type : type);
+    if (n <= PTX__OPERANDS_MAX && (n_out == PTX__AT_MOST_ONE || n_out <= PTX__RESULTS_MAX)) return 1;
+    return ptx__fail(k, PTX_E_ARGUMENT, site, "%s with %u operands and %u results: there may be %u and %u",
+                     ptx__rows[k->m->first_row[op]].name, n, n_out == PTX__AT_MOST_ONE ? 1 : n_out,
+                     PTX__OPERANDS_MAX, PTX__RESULTS_MAX);
 }
 /* Check the fraction or the sizes of a cache policy (createpolicy). */
 static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
@@ -5707,12 +5705,12 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
         memcpy(&fraction, &v[0].bits, sizeof fraction);
         if (!(fraction > 0 && fraction <= 1))
-            return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
+            return ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
                              row->name, fraction);
     }
     if (row->op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
         && (uint32_t)v[1].bits > (uint32_t)v[2].bits)
-        return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u",
+        return ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u",
                          row->name, (unsigned)v[1].bits, (unsigned)v[2].bits);
     return 1;
 }
@@ -5725,7 +5723,7 @@ PTX__COLD int ptx__accumulator_ok(ptx_kernel *k, const char *site, const ptx__ro
     if (ptx__fact(cell.type)->bits == 32 && (slot != 'f' || kind == 'f' || kind == 'b')
         && (slot != 'S' || (kind != 'f' && kind != 'h')))
         return 1;
-    return PTX__FAIL(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
+    return ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
                      row->name,
                      slot == 'f'   ? "f32"
                      : slot == 'S' ? "s32"
@@ -5781,10 +5779,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (type == PTX_NONE && ptx__types_of(row) && *slots != 'c') {
         ptx__infer_types(slots, v, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
-        for (i = 0; i < n && type == PTX_NONE; i++)
+        for (i = 0; i < n && type == PTX_NONE; i++) {
+            u.index = i + 1;
             if (v[i].kind == PTX__NOTHING || v[i].kind == PTX__OUT_OF_RANGE)
-                ptx__fail(k, v[i].kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
-                          "operand %u of %s is %s", i + 1, row->name, ptx__describe(v[i]));
+                ptx__fail_operand(&u, v[i].kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, " is %s",
+                                  ptx__describe(v[i]));
+        }
         if (type == PTX_NONE) {
             for (i = 0; i < n && !v[i].type; i++) {}
             ptx__fail(k, PTX_E_TYPE, site,
@@ -5842,19 +5842,18 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             group_state = *p == '{' ? 2 : 0;
             continue;
         }
+        u.index = i + 1;
         if (group_state && v[i].kind == PTX__REG) group_state = 1;
         if (*p == 'x' && v[i].kind == PTX__IMM && ptx__op_facts[u.row->op] & PTX__IS_MMA
             && (!group_state || (group_state == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
-                      ptx__describe(v[i]),
-                      !group_state           ? "metadata are"
-                      : PTX__FP8 >> type & 1 ? "parts of 8-bit floats are"
-                                             : "no part before it is");
+            ptx__fail_operand(&u, PTX_E_TYPE, " is %s: %s in registers", ptx__describe(v[i]),
+                              !group_state           ? "metadata are"
+                              : PTX__FP8 >> type & 1 ? "parts of 8-bit floats are"
+                                                     : "no part before it is");
             return;
         }
         if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
             ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
-        u.index = i + 1;
         if (!ptx__ready(k) || !ptx__push_slot(&u, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
@@ -6141,13 +6140,18 @@ PTX__COLD_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
         memcpy((char *)k + d->field_offset, number, d->count * sizeof *number);
 }
 
+/* Whether a function may return that type; sets the error if not. */
+PTX__COLD int ptx__may_return(ptx_kernel *k, const char *site, ptx_type type) {
+    if (type == PTX_NONE || ptx_type_bytes(type) >= 2) return 1;
+    return ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(type));
+}
+
 PTX__COLD_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
     ptx_kernel *k = ptx__start_kernel(m, site, name, PTX__IS_FUNCTION);
     ptx_dependent_wait_(k, site);
     if (!k) return NULL;
     m->entries.count--;
-    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
-        ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
+    ptx__may_return(k, site, result);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
@@ -6165,18 +6169,18 @@ PTX__COLD uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
     ptx_module *m = k->m;
     ptx__symbol *p;
     uint32_t at, offset, limit = m->max_version >= 81 ? 32764u : 4352u;
-    if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter");
+    if (k->guard) return PTX__FAIL_0U(k, PTX_E_GUARD, site, "a guard before a parameter");
     if (k->called)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
-                         "the function is called at %s already: parameters come first", k->called);
+        return PTX__FAIL_0U(k, PTX_E_ARGUMENT, site,
+                            "the function is called at %s already: parameters come first", k->called);
     at = ptx__keep_name(m, site, name);
     if (!at || !ptx__name_is_free(m, k, site, name, PTX__IS_PARAM)) return 0;
     offset = ptx__align_up(k->param_bytes, align);
     if (bytes > limit || offset > limit - bytes)
-        return PTX__FAIL(k, PTX_E_PARAM_LIMIT, site,
-                         "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s", name,
-                         (unsigned long)offset + bytes, limit,
-                         limit == 4352 ? "before 8.1" : "8.1 and later");
+        return PTX__FAIL_0U(k, PTX_E_PARAM_LIMIT, site,
+                            "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s", name,
+                            (unsigned long)offset + bytes, limit,
+                            limit == 4352 ? "before 8.1" : "8.1 and later");
     if (offset + bytes > 4352 && k->version < 81) k->version = 81;
     if (!PTX__ROOM(m, k->params, 1)) return 0;
     if (!PTX__ROOM(m, k->info, k->params.count + 1))
@@ -6240,7 +6244,7 @@ PTX__COLD ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word,
     v = ptx__new_register(k, site, type);
     ptx__push_word(k, (uint32_t)v.handle);
     ptx__push_word(k, word);
-    ptx__commit_plain(k, site, form - 1, at, 1);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
     return v;
 }
 /* Record a mov of the address of a symbol to a register. */
@@ -6288,14 +6292,12 @@ PTX__COLD uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type 
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return 0;
     size = ptx_type_bytes(type);
     if (size == 0 || (*align & (*align - 1)) || *align > 1024 || count == 0
-        || (most && count > most / size)) {
-        ptx__fail(
+        || (most && count > most / size))
+        return PTX__FAIL_0U(
             k, PTX_E_ARGUMENT, site,
             "%s memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
             "aligned to 1, 2, 4 ... 1024",
             most ? "local" : "shared", count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
-        return 0;
-    }
     if (*align < size) *align = size;
     return size;
 }
@@ -6432,7 +6434,7 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
         if (!ptx__fits(v->bits, type) || (want->kind == 'u' && (int64_t)v->bits < 0))
-            return PTX__FAIL(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits,
+            return ptx__fail(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits,
                              want->name);
         v->type = (uint8_t)type;
         return 1;
@@ -6468,7 +6470,7 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     if (b.space == PTX_SHARED || b.space == PTX_SHARED_CLUSTER) want = 32;
     if (!ptx__require_own(k, site, b, "the address")) return 0;
     if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want)
-        return PTX__FAIL(k, PTX_E_ADDRESS, site,
+        return ptx__fail(k, PTX_E_ADDRESS, site,
                          "%s: an address in %s space is an integer of %u bits, this is %s: %s", name,
                          want == 32               ? "shared"
                          : b.space == PTX_GENERIC ? "generic"
@@ -6479,12 +6481,12 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
                              : "ptx_param_ptr() declares one, ptx_ptr(x, PTX_GLOBAL) makes one of a u64, "
                                "ptx_ptr(x, PTX_SHARED) one in shared space of a u32");
     if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647)
-        return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
+        return ptx__fail(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
                          (long long)mem->offset);
     if (b.kind == PTX__PARAM_BLOCK) {
         const ptx__symbol *p = &k->params.at[b.bits];
         if (mem->offset < 0 || mem->offset + (int64_t)bytes > (int64_t)p->count)
-            return PTX__FAIL(k, PTX_E_ADDRESS, site,
+            return ptx__fail(k, PTX_E_ADDRESS, site,
                              "%s: bytes %lld to %lld of parameter '%.80s', which has %u", name,
                              (long long)mem->offset, (long long)mem->offset + bytes - 1,
                              k->m->names.at + p->name, p->count);
@@ -6492,7 +6494,7 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
         while (p->align >> known) known++;
     }
     if (known && (bytes > 1u << (known - 1) || (mem->offset & (int64_t)(bytes - 1))))
-        return PTX__FAIL(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u",
+        return ptx__fail(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u",
                          name, bytes, (long long)mem->offset, 1u << (known - 1));
     ptx__push_word(k, PTX__WORD(PTX__W_MEM, 0));
     ptx__push_word(k, b.kind == PTX__PARAM_BLOCK ? PTX__WORD(PTX__W_PARAM, b.bits) : (uint32_t)b.bits);
@@ -6523,16 +6525,15 @@ static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
         return 1;
     }
     if (mem->policy == PTX__POLICY_FOREIGN)
-        ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
-    else if (mem->policy == PTX__POLICY_TYPE)
-        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is no 64-bit number: %s", name, hint);
-    else if (mem->policy == PTX__POLICY_HIGH_REGISTER)
-        ptx__fail(k, PTX_E_RANGE, site,
-                  "%s: the policy is not among the first %d values of 64 bits: make it earlier in the kernel",
-                  name, PTX__POLICY_HIGH_REGISTER - 1);
-    else
-        ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, hint);
-    return 0;
+        return ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
+    if (mem->policy == PTX__POLICY_TYPE)
+        return ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is no 64-bit number: %s", name, hint);
+    if (mem->policy != PTX__POLICY_HIGH_REGISTER)
+        return ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, hint);
+    return ptx__fail(
+        k, PTX_E_RANGE, site,
+        "%s: the policy is not among the first %d values of 64 bits: make it earlier in the kernel", name,
+        PTX__POLICY_HIGH_REGISTER - 1);
 }
 
 static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, const void *values) {
@@ -6548,7 +6549,7 @@ static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32
             "memory from sm_100 on",
             n, ptx_type_name(type));
     else if (!values)
-        ptx__fail(k, PTX_E_ARGUMENT, site, "the vector's values are NULL");
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", "values");
     return ptx__ready(k);
 }
 
@@ -6586,7 +6587,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     results = k->words.count - at;
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (!ptx__push_policy(&u, &mem)) return;
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    ptx__commit_if(k, site, PTX__I_PLAIN, form - 1, at, results, 1);
     for (i = 0; i < n && guard; i++) ptx__list_assignment(k, (uint32_t)d[i].handle);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
@@ -6644,7 +6645,7 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
         if (!ptx__push_source(&u, v[i], ptx__in_register(type), 0)) return;
     }
     if (!ptx__push_policy(&u, &mem)) return;
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 0);
+    ptx__commit_if(k, site, PTX__I_PLAIN, form - 1, at, 0, 1);
 }
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
     ptx_st_vec_(k, site, type, 1, mem, &value);
@@ -6666,7 +6667,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     for (i = 0; i < n; i++) v[i] = ptx__read_handle(k, values[i]);
     type = v[0].kind == PTX__REG || v[n - 1].kind != PTX__REG ? v[0].type : v[n - 1].type;
     if (type == PTX_NONE || type >= PTX__TYPE_COUNT) {
-        ptx__fail(k, PTX_E_TYPE, site, "%s: the value has no type to go by; use ptx_u32() or the like",
+        ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
                   ptx__rows[k->m->first_row[op]].name);
         return d;
     }
@@ -6686,15 +6687,14 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     if (!ptx__push_memory(&u, &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++) {
-        if (type == PTX_B128 && v[i].kind == PTX__IMM)
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of atom is a number, expected b128 in a register",
-                      i + 2);
         u.index = i + 2;
+        if (type == PTX_B128 && v[i].kind == PTX__IMM)
+            ptx__fail_operand(&u, PTX_E_TYPE, " is a number, expected b128 in a register");
         if (!ptx__push_source(&u, v[i], type, loose)) return ptx__none();
     }
     mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(&u, &mem)) return ptx__none();
-    ptx__commit_plain(k, site, form - 1, at, results);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     return d;
 }
 PTXGEN_API ptx_val ptx_atom_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value) {
@@ -6773,14 +6773,14 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 PTX__COLD int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                             const void *parts) {
     if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16))
-        return PTX__FAIL(k, PTX_E_TYPE, site,
+        return ptx__fail(k, PTX_E_TYPE, site,
                          "parts of %s are no %s: ptx_cvt converts, ptx_as reads their bits",
                          ptx__fact(whole)->name, ptx__fact(part)->name);
     if (whole < PTX__TYPE_COUNT && part < PTX__TYPE_COUNT && parts && (n == 2 || n == 4)
         && (ptx__fact(part)->bits >= 16 || part == PTX_E2M1X2)
         && ptx__fact(part)->bits * n == ptx__fact(whole)->bits)
         return 1;
-    return PTX__FAIL(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n,
+    return ptx__fail(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n,
                      ptx_type_name((ptx_type)part), ptx_type_name((ptx_type)whole));
 }
 PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
@@ -6811,7 +6811,7 @@ PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, 
         u.index = i + 1;
         if (!ptx__push_source(&u, p[i], part, 1)) return ptx__none();
     }
-    ptx__commit_plain(k, site, form - 1, at, 1);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
     return d;
 }
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
@@ -6832,7 +6832,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
         ptx__push_word(k, (uint32_t)out[i].handle);
     }
     ptx__push_word(k, (uint32_t)whole.handle);
-    ptx__commit_plain(k, site, form - 1, at, n + 1);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, n + 1);
 }
 
 PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index) {
@@ -6854,10 +6854,8 @@ PTX__COLD_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special whi
     if ((unsigned)which >= PTX__SPECIAL_COUNT)
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "no such special register");
     special = &ptx__specials[which];
-    if (special->sm > ptx__sm(k))
-        return PTX__REFUSE(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
-                           special->sm, k->m->target_name);
-    if (!ptx__require_version(k, site, special->name, -1, special->version)
+    if (!ptx__require_target(k, site, special->name, special->sm)
+        || !ptx__require_version(k, site, special->name, -1, special->version)
         || !ptx__require_unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
@@ -6920,7 +6918,7 @@ PTX__COLD int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         p--;
     }
     if (*p || n > 64 || results > 64)
-        return PTX__FAIL(
+        return ptx__fail(
             k, PTX_E_ARGUMENT, site,
             "raw text, at '%.20s': ASCII, and its %u results and operands, $0 ...; at most 64 each", p,
             n + results);
@@ -6929,12 +6927,12 @@ PTX__COLD int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__reserve(k, results + 1 + 3 * (size_t)n)) return 0;
-    if (kept > PTX__INDEX_MAX) return PTX__FAIL(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names");
+    if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names");
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_RAW);
     for (i = 0; i < results; i++) {
         if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits)
-            return PTX__FAIL(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
+            return ptx__fail(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
         out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
         ptx__push_word(k, (uint32_t)out[i].handle);
     }
@@ -7050,18 +7048,18 @@ PTX__COLD int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, 
     uint32_t i;
     ptx__operand o;
     if (!ptx__require_no_guard(k, site, "a call")) return 0;
-    if (n && !args) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL");
+    if (n && !args) return ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", "arguments");
     if (n > PTX__ARGS_MAX)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX,
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX,
                          n);
     for (i = 0; i < n; i++) {
         v[i] = args[i];
         o = ptx__materialize_address(k, site, &v[i]);
         if (!ptx__ready(k)) return 0;
         if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT)
-            return PTX__FAIL(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
+            return ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
         if (o.type == PTX_PRED)
-            return PTX__FAIL(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
+            return ptx__fail(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
                              i + 1);
     }
     return 1;
@@ -7087,7 +7085,7 @@ PTX__COLD int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_k
     uint32_t i;
     if (function->index < k->m->kernels_used) k->m->kernels.at[function->index]->called = site;
     if (n != function->params.count)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
                          k->m->names.at + function->name, (unsigned)function->params.count, n);
     for (i = 0; i < n; i++) {
         char what[64];
@@ -7141,9 +7139,8 @@ PTX__COLD_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
     ptx_val v[PTX__ARGS_MAX + 1];
     unsigned i;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
-    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
-        return PTX__REFUSE(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    if (!ptx__require_own(k, site, ptx__read_handle(k, address), "the function's address"))
+    if (!ptx__may_return(k, site, result)
+        || !ptx__require_own(k, site, ptx__read_handle(k, address), "the function's address"))
         return ptx__none();
     if (ptx__bits_of(address) != 64)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
@@ -7182,7 +7179,7 @@ PTX__COLD int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
         for (; *p && strchr("hlLqjzt", *p); p++) longs += *p != 'h';
         kind = *p;
         if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
-            return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
+            return ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
                              kind ? kind : ' ');
         p++;
         if (used++ >= n) continue;
@@ -7194,14 +7191,14 @@ PTX__COLD int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
             && (floating || a.type == PTX_NONE || longs == 1 || ptx__fact(a.type)->bits == bits
                 || (bits == 32 && ptx__fact(a.type)->bits == 16)))
             continue;
-        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%.*s%c' takes %s", used,
+        return ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%.*s%c' takes %s", used,
                          ptx__describe(a), longs > 1 ? 2 : (int)longs, "ll", kind,
                          floating     ? "a float"
                          : bits == 64 ? "an integer or address of 64 bits"
                                       : "an integer of 32 bits");
     }
     if (used == n) return 1;
-    return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used,
+    return ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used,
                      n);
 }
 
@@ -7310,8 +7307,8 @@ PTX__COLD const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_
         && (signature = strstr(signature, "=[d{")) != NULL)
         return signature;
     ptx__fail(k, PTX_E_ARGUMENT, site,
-              at ? "this is no instruction for textures and surfaces"
-                 : "the array of the coordinates is NULL");
+              at ? "this is no instruction for textures and surfaces" : "the array of the %s is NULL",
+              "coordinates");
     return NULL;
 }
 
@@ -7360,7 +7357,7 @@ PTX__COLD uint32_t ptx__surface_operands(ptx_kernel *k, const char *site, ptx_op
     unsigned sources, i;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, signature, &sources) : NULL;
     if (!p || !ptx__require_type(k, site, type)) return 0;
-    if (n > 4) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "there are 1, 2 or 4 values, not %u", n);
+    if (n > 4) return PTX__FAIL_0U(k, PTX_E_ARGUMENT, site, "there are 1, 2 or 4 values, not %u", n);
     list[0] = surface;
     for (i = 0; i < 4 && ptx__is_slot(p[4 + i]); i++) list[1 + i] = at[i < 3 ? i : 2];
     return i + 1;
@@ -7439,7 +7436,7 @@ PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) 
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
     if (ptx__sources_of(row) || b == PTX_NONE || b == a) return 1;
-    return PTX__FAIL(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
+    return ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
                      ptx_type_name(a), ptx_type_name(b));
 }
 /* After an error: the results of a matrix product are "no value". */
@@ -7490,7 +7487,7 @@ PTX__COLD_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx
                               const ptx_val *operands) {
     const ptx__row *row = ptx__row_of_type(ptx__rows_of(op), op, a_type);
     if (!ptx__ready(k)) return;
-    if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
+    if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", "variables");
     if (!d || (row && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
     ptx__emit(k, site, op, mods, a_type, row && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
@@ -7550,12 +7547,12 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 /* Refuse a pending guard before what is not one instruction: a label, a scope, a call. */
 PTX__NOINLINE static int ptx__require_no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
-    return PTX__FAIL(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
+    return ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
 }
 
 static int ptx__label_ok(ptx_kernel *k, const char *site, ptx_label label) {
     if (label.owner == k->owner && label.index < k->labels.count) return 1;
-    return PTX__FAIL(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site,
+    return ptx__fail(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site,
                      "a label that is not this kernel's");
 }
 
