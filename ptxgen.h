@@ -206,12 +206,15 @@
    code becomes smaller, and generating a kernel takes 7 % longer. Other options stay yours. Not before
    GCC 12, which would lose -fno-omit-frame-pointer; nor with -Ofast, whose macros pop_options would lose in
    C; nor with EDG's front ends, nvcc's among them, which do not know it. Without ipa-ra: it would keep values
-   in registers during calls into which -pg or -fpatchable-function-entry put code. */
+   in registers during calls into which -pg or -fpatchable-function-entry put code. Moving invariants out of
+   loops, which here have few rounds, would make the code larger and slower. */
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__EDG__) && !defined(__CUDACC__) && __GNUC__ >= 12  \
     && defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(__ASSOCIATIVE_MATH__)                \
     && !defined(PTXGEN_NO_O1)
 #define PTX__BEGIN_O1                                                                                        \
-    _Pragma("GCC push_options") _Pragma("GCC optimize(\"O1,inline-small-functions,peephole2,crossjumping\")")
+    _Pragma("GCC push_options")                                                                              \
+    _Pragma("GCC optimize(\"O1,inline-small-functions,peephole2,crossjumping,code-hoisting\")")              \
+    _Pragma("GCC optimize(\"cse-follow-jumps,no-move-loop-invariants,no-tree-loop-im\")")
 #define PTX__END_O1 _Pragma("GCC pop_options")
 #else
 #define PTX__BEGIN_O1
@@ -541,8 +544,7 @@ typedef struct ptx_operation {
 /* ---- [TABLE] ----------------------------------------------------------------------------------------------
 
    MODIFIERS. One bit each; they print in the order of their bits, before the type. Bit 62 marks the family of
-   arithmetic modifiers, bit 63 that of memory modifiers, so that one is never taken for the other. The text,
-   first .version and first target of each are in ptx__mods_arith[] and ptx__mods_memory[], in bit order. */
+   arithmetic modifiers, bit 63 that of memory modifiers, so that one is never taken for the other. */
 #define PTX__A(bit) (UINT64_C(1) << 62 | UINT64_C(1) << (bit))
 #define PTX__M(bit) (UINT64_C(1) << 63 | UINT64_C(1) << (bit))
 #define PTX__FAMILY (UINT64_C(3) << 62)
@@ -669,6 +671,43 @@ typedef struct ptx_operation {
 #define PTX__M_V4_64 PTX__M(58)
 #define PTX_ROW PTX__M(59) /* wmma.load, wmma.store: layout of the matrix in memory */
 #define PTX_COL PTX__M(60)
+
+/* All of them in the order of their bits: X(name, text, version, target). The last two are what the modifier
+   needs beyond its instruction, and may be left out. */
+#define PTX__ARITH_MODIFIERS(X)                                                                              \
+    X(EQ, ".eq") X(NE, ".ne") X(LT, ".lt") X(LE, ".le") X(GT, ".gt") X(GE, ".ge") X(EQU, ".equ")             \
+    X(NEU, ".neu") X(LTU, ".ltu") X(LEU, ".leu") X(GTU, ".gtu") X(GEU, ".geu") X(NUM, ".num")                \
+    X(ISNAN, ".nan") X(BOOL_AND, ".and") X(BOOL_OR, ".or") X(BOOL_XOR, ".xor") X(LO, ".lo") X(HI, ".hi")     \
+    X(WIDE, ".wide") X(CLAMP, ".clamp") X(WRAP, ".wrap") X(RN, ".rn") X(RZ, ".rz") X(RM, ".rm") X(RP, ".rp") \
+    X(RNA, ".rna", 70, 80) X(RS, ".rs") X(RNI, ".rni") X(RZI, ".rzi") X(RMI, ".rmi") X(RPI, ".rpi")          \
+    X(APPROX, ".approx") X(FULL, ".full") X(FTZ, ".ftz") X(SAT, ".sat") X(OOB, ".oob")                       \
+    X(SATFINITE, ".satfinite") X(RELU, ".relu", 70, 80) X(NAN, ".NaN", 70, 80)                               \
+    X(XORSIGN_ABS, ".xorsign.abs", 72, 86) X(ABS_OF, ".abs") X(CC, ".cc") X(SHIFTAMT, ".shiftamt")           \
+    X(FINITE, ".finite") X(INFINITE, ".infinite") X(NUMBER, ".number") X(NOTANUMBER, ".notanumber")          \
+    X(NORMAL, ".normal") X(SUBNORMAL, ".subnormal") X(SURFACE_TRAP, ".trap") X(SURFACE_ZERO, ".zero")        \
+    X(CTA_GROUP_1, ".cta_group::1") X(CTA_GROUP_2, ".cta_group::2") X(PACK_16B, ".pack::16b")                \
+    X(UNPACK_16B, ".unpack::16b") X(ROW_ROW, ".row.row") X(ROW_COL, ".row.col") X(COL_ROW, ".col.row")       \
+    X(COL_COL, ".col.col")
+#define PTX__MEMORY_MODIFIERS(X)                                                                             \
+    X(WEAK, ".weak", 60, 70) X(VOLATILE, ".volatile") X(MMIO, ".mmio", 82, 70)                               \
+    X(RELAXED, ".relaxed", 60, 70) X(ACQUIRE, ".acquire", 60, 70) X(RELEASE, ".release", 60, 70)             \
+    X(ACQ_REL, ".acq_rel", 60, 70) X(SC, ".sc", 60, 70) X(CTA, ".cta", 60, 70)                               \
+    X(CLUSTER, ".cluster", 78, 90) X(GPU, ".gpu", 60, 70) X(SYS, ".sys", 60, 70) X(M_GLOBAL, ".global")      \
+    X(M_SHARED, ".shared") X(M_LOCAL, ".local") X(M_CONST, ".const") X(M_PARAM, ".param")                    \
+    X(M_SHARED_CLUSTER, ".shared::cluster", 78, 90) X(CA, ".ca", 20, 20) X(CG, ".cg", 20, 20)                \
+    X(CS, ".cs", 20, 20) X(LU, ".lu", 20, 20) X(CV, ".cv", 20, 20) X(WB, ".wb", 20, 20) X(WT, ".wt", 20, 20) \
+    X(NC, ".nc", 31, 32) X(L1_EVICT_NORMAL, ".L1::evict_normal", 74, 70)                                     \
+    X(L1_EVICT_UNCHANGED, ".L1::evict_unchanged", 74, 70) X(L1_EVICT_FIRST, ".L1::evict_first", 74, 70)      \
+    X(L1_EVICT_LAST, ".L1::evict_last", 74, 70) X(L1_NO_ALLOCATE, ".L1::no_allocate", 74, 70)                \
+    X(ATOM_AND, ".and") X(ATOM_OR, ".or") X(ATOM_XOR, ".xor") X(ATOM_ADD, ".add") X(ATOM_INC, ".inc")        \
+    X(ATOM_DEC, ".dec") X(ATOM_MIN, ".min") X(ATOM_MAX, ".max") X(ATOM_EXCH, ".exch") X(ATOM_CAS, ".cas")    \
+    X(NOFTZ, ".noftz") X(ACC_F32, ".acc::f32") X(ACC_F16, ".acc::f16") X(L2_EVICT_LAST, ".L2::evict_last")   \
+    X(L2_EVICT_NORMAL, ".L2::evict_normal") X(L2_EVICT_FIRST, ".L2::evict_first")                            \
+    X(L2_EVICT_UNCHANGED, ".L2::evict_unchanged") X(OTHERS_FIRST, ".L2::evict_first")                        \
+    X(OTHERS_UNCHANGED, ".L2::evict_unchanged") X(MULTICAST, ".multicast::cluster")                          \
+    X(L2_CACHE_HINT, ".L2::cache_hint", 74, 80) X(L2_64B, ".L2::64B", 74, 75)                                \
+    X(L2_128B, ".L2::128B", 74, 75) X(L2_256B, ".L2::256B", 74, 80) X(M_V2, ".v2") X(M_V4, ".v4")            \
+    X(M_V8, ".v8", 88, 100) X(M_V4_64, ".v4", 88, 100) X(ROW, ".row") X(COL, ".col")
 
 /* Sets of modifiers. ptx__exclusive[] lists those of which an instruction takes at most one. */
 #define PTX__CMP_ORDERED (PTX_EQ | PTX_NE | PTX_LT | PTX_LE | PTX_GT | PTX_GE)
@@ -878,41 +917,33 @@ enum { PTX__ON_FIRST = 199, PTX__TARGET_SETS(PTX__ENUM) PTX__ON_END };
 
 /* How a row writes a set. (0): the empty set. T2(U32, I64): types. M3(RN, FTZ, SAT): modifiers. Each name is
    a type or modifier, or a group from above. A set has at most three names; of source types two, of defaults
-   one. To use a group or modifier that no row has used so far, add it to these lists. The macros for families
+   one. To use a group that no row has used so far, add it to these lists. The macros for families
    of rows write PTX__T2 and PTX__M3 in full, because T2 and M3 are parameters of the tables. */
 #define PTX__TYPE_GROUPS(X)                                                                                  \
     X(B32_64) X(BF16S) X(BITS) X(F16S) X(FLT) X(FP64X2) X(FP8) X(FP864) X(FP8X2) X(FPX4) X(H16) X(I16)       \
     X(I32) X(I4) X(I42) X(I64) X(I8) X(INT) X(MEMORY) X(SINT) X(SURFACE) X(WORDS) X(X16)
-#define PTX__MODIFIERS(X)                                                                                    \
-    X(EQ) X(NE) X(LT) X(LE) X(GT) X(GE) X(EQU) X(NEU) X(LTU) X(LEU) X(GTU) X(GEU) X(NUM) X(ISNAN)            \
-    X(BOOL_AND) X(BOOL_OR) X(BOOL_XOR) X(LO) X(HI) X(WIDE) X(CLAMP) X(WRAP) X(RN) X(RZ) X(RM) X(RP) X(RNA)   \
-    X(RS) X(RNI) X(RZI) X(RMI) X(RPI) X(APPROX) X(FULL) X(FTZ) X(SAT) X(OOB) X(SATFINITE) X(RELU) X(NAN)     \
-    X(XORSIGN_ABS) X(ABS_OF) X(CC) X(SHIFTAMT) X(FINITE) X(NUMBER) X(NOTANUMBER) X(NORMAL)                   \
-    X(SUBNORMAL) X(SURFACE_TRAP) X(SURFACE_ZERO) X(CTA_GROUP_1) X(CTA_GROUP_2) X(PACK_16B) X(UNPACK_16B)     \
-    X(ROW_ROW) X(ROW_COL) X(COL_ROW) X(COL_COL) X(WEAK) X(VOLATILE) X(MMIO) X(RELAXED) X(ACQUIRE)            \
-    X(RELEASE) X(ACQ_REL) X(SC) X(CTA) X(CLUSTER) X(GPU) X(SYS) X(CA) X(CG) X(CS) X(LU) X(CV) X(WB) X(WT)    \
-    X(NC) X(L1_EVICT_NORMAL) X(L1_EVICT_UNCHANGED) X(L1_EVICT_FIRST) X(L1_EVICT_LAST) X(L1_NO_ALLOCATE)      \
-    X(ATOM_AND) X(ATOM_OR) X(ATOM_XOR) X(ATOM_ADD) X(ATOM_INC) X(ATOM_DEC) X(ATOM_MIN) X(ATOM_MAX)           \
-    X(ATOM_EXCH) X(ATOM_CAS) X(NOFTZ) X(ACC_F32) X(ACC_F16) X(L2_EVICT_LAST) X(L2_EVICT_NORMAL)              \
-    X(L2_EVICT_FIRST) X(L2_EVICT_UNCHANGED) X(OTHERS_FIRST) X(OTHERS_UNCHANGED) X(MULTICAST)                 \
-    X(L2_CACHE_HINT) X(L2_64B) X(L2_128B) X(L2_256B) X(ROW) X(COL)
 #define PTX__MODIFIER_GROUPS(X)                                                                              \
     X(APPROX_FTZ) X(ATOMIC) X(ATOMIC_GLOBAL) X(ATOMIC_NOFTZ) X(ATOMIC_PLAIN) X(ATOM_BITS) X(ATOM_MINMAX)     \
     X(BOOL) X(BORDER) X(BULK_REDUCE) X(CMP) X(CMP_ORDERED) X(CONVERTIBLE) X(CTA_GROUP) X(DIVIDE) X(FUNNEL)   \
     X(L2_PRIMARY) X(L2_SECONDARY) X(L2_SIZE) X(LAYOUT) X(LAYOUTS) X(LOAD) X(LOAD32) X(LOAD_ONE) X(LOHI)      \
-    X(MULTIMEM) X(MULTIMEM_ST) X(M_CONST) X(M_GLOBAL) X(M_LOCAL) X(M_PARAM) X(M_SHARED_CLUSTER) X(REDUCE)    \
-    X(REDUCE_GLOBAL) X(REDUCE_NOFTZ) X(RELAXED_CLUSTER) X(RELAXED_CTA) X(RELEASE_CLUSTER) X(RELEASE_GLOBAL)  \
-    X(RELEASE_GLOBAL_ADD) X(RELEASE_MMIO) X(RELEASE_MMIO_ADD) X(RN_FTZ_SAT_RELU) X(RN_RZ_RELU_SATFINITE)     \
-    X(RN_SATFINITE) X(ROUND) X(ROUND_INT) X(RS_SATFINITE) X(SCOPE) X(STORE) X(STORE32) X(STORE_ONE) X(TEST)  \
-    X(VEC32) X(WMMA_SPACE)
+    X(MULTIMEM) X(MULTIMEM_ST) X(REDUCE) X(REDUCE_GLOBAL) X(REDUCE_NOFTZ) X(RELAXED_CLUSTER) X(RELAXED_CTA)  \
+    X(RELEASE_CLUSTER) X(RELEASE_GLOBAL) X(RELEASE_GLOBAL_ADD) X(RELEASE_MMIO) X(RELEASE_MMIO_ADD)           \
+    X(RN_FTZ_SAT_RELU) X(RN_RZ_RELU_SATFINITE) X(RN_SATFINITE) X(ROUND) X(ROUND_INT) X(RS_SATFINITE)         \
+    X(SCOPE) X(STORE) X(STORE32) X(STORE_ONE) X(TEST) X(VEC32) X(WMMA_SPACE)
 #define PTX__ENUM(name, text, bits, kind) PTX__CT_##name,
 #define PTX__GROUP_ENUM(name) PTX__CT_##name,
 enum { PTX__CT_0, PTX_TYPES(PTX__ENUM) PTX__TYPE_GROUPS(PTX__GROUP_ENUM) PTX__CT_END };
 #undef PTX__ENUM
 #undef PTX__GROUP_ENUM
-#define PTX__ENUM(name) PTX__CM_##name,
-enum { PTX__CM_0, PTX__MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__ENUM) PTX__CM_END };
+#define PTX__ENUM(name, ...) PTX__CM_##name,
+#define PTX__GROUP_ENUM(name) PTX__CM_##name,
+enum {
+    PTX__CM_0,
+    PTX__ARITH_MODIFIERS(PTX__ENUM) PTX__MEMORY_MODIFIERS(PTX__ENUM) PTX__MODIFIER_GROUPS(PTX__GROUP_ENUM)
+    PTX__CM_END
+};
 #undef PTX__ENUM
+#undef PTX__GROUP_ENUM
 #define PTX__T1(a) (PTX__CT_##a)
 #define PTX__T2(a, b) (PTX__CT_##a, PTX__CT_##b)
 #define PTX__T3(a, b, c) (PTX__CT_##a, PTX__CT_##b, PTX__CT_##c)
@@ -2935,11 +2966,14 @@ static const uint32_t ptx__op_facts[] = {PTX_TABLE(PTX__ROW, PTX__NO_ROW)}; /* o
 #define PTX__GROUP_ROW(name) PTX__##name,
 static const uint64_t ptx__type_sets[] = {0, PTX_TYPES(PTX__ROW) PTX__TYPE_GROUPS(PTX__GROUP_ROW)};
 #undef PTX__ROW
-#define PTX__ROW(name) PTX_##name,
-static const ptx_mods ptx__modifier_sets[] = {0,
-                                              PTX__MODIFIERS(PTX__ROW) PTX__MODIFIER_GROUPS(PTX__GROUP_ROW)};
-#undef PTX__ROW
+static const ptx_mods ptx__modifier_groups[] = {PTX__MODIFIER_GROUPS(PTX__GROUP_ROW)};
 #undef PTX__GROUP_ROW
+/* A set of modifiers, by its PTX__CM_* in a row: none, an arithmetic one, one of memory, or a group. */
+PTX__NOINLINE static ptx_mods ptx__modifier_set(unsigned index) {
+    if (index > PTX__CM_COL) return ptx__modifier_groups[index - PTX__CM_COL - 1];
+    if (index > PTX__CM_COL_COL) return PTX__M(index - PTX__CM_COL_COL - 1);
+    return index ? PTX__A(index - 1) : 0;
+}
 static uint64_t ptx__types_of(const ptx__row *r) {
     return ptx__type_sets[r->types[0]] | ptx__type_sets[r->types[1]] | ptx__type_sets[r->types[2]];
 }
@@ -2947,13 +2981,13 @@ static uint64_t ptx__sources_of(const ptx__row *r) {
     return ptx__type_sets[r->src[0]] | ptx__type_sets[r->src[1]];
 }
 static ptx_mods ptx__needed(const ptx__row *r) {
-    return ptx__modifier_sets[r->need[0]] | ptx__modifier_sets[r->need[1]] | ptx__modifier_sets[r->need[2]];
+    return ptx__modifier_set(r->need[0]) | ptx__modifier_set(r->need[1]) | ptx__modifier_set(r->need[2]);
 }
 static ptx_mods ptx__allowed(const ptx__row *r) { /* including the needed ones */
-    return ptx__modifier_sets[r->allow[0]] | ptx__modifier_sets[r->allow[1]]
-           | ptx__modifier_sets[r->allow[2]] | ptx__needed(r);
+    return ptx__modifier_set(r->allow[0]) | ptx__modifier_set(r->allow[1]) | ptx__modifier_set(r->allow[2])
+           | ptx__needed(r);
 }
-static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_sets[r->dflt[0]]; }
+static ptx_mods ptx__default(const ptx__row *r) { return ptx__modifier_set(r->dflt[0]); }
 #define PTX__ROW_COUNT (sizeof ptx__rows / sizeof ptx__rows[0])
 
 /* The first row of an instruction, or where it would be: the rows are sorted by instruction. */
@@ -2968,11 +3002,20 @@ static const ptx__row *ptx__rows_of(unsigned op) {
     return ptx__rows + low;
 }
 
-/* A modifier's text, and the .version and target that it needs beyond its instruction; 0: none. */
+/* What PTX__ARITH_MODIFIERS and PTX__MEMORY_MODIFIERS say of a modifier. */
 typedef struct ptx__mod_fact {
-    char text[22];
+    const char *text; /* NULL: there is no such modifier */
     uint8_t version, sm;
 } ptx__mod_fact;
+#define PTX__ROW(name, ...) PTX__MODIFIER_TEXT(__VA_ARGS__, 0)
+#define PTX__MODIFIER_TEXT(text, ...) text "\0"
+static const char ptx__modifier_texts[] = PTX__ARITH_MODIFIERS(PTX__ROW) PTX__MEMORY_MODIFIERS(PTX__ROW);
+#undef PTX__ROW
+#define PTX__ROW(name, ...) PTX__MODIFIER_NEEDS(__VA_ARGS__, 0, 0, 0)
+#define PTX__MODIFIER_NEEDS(text, version, sm, ...) {version, sm},
+static const uint8_t ptx__modifier_needs[][2] = {PTX__ARITH_MODIFIERS(PTX__ROW)
+                                                     PTX__MEMORY_MODIFIERS(PTX__ROW)};
+#undef PTX__ROW
 /* Sets of targets, in the order of PTX__ON_*. */
 static const char *const ptx__target_sets[] = {
 #define PTX__ROW(name, targets) targets,
@@ -3038,33 +3081,7 @@ static const ptx__slot_address ptx__slot_addresses[] = {
     {'n', PTX__IN(GENERIC) | PTX__IN(GLOBAL), 1, "generic or global"},
     {'a', PTX__IN(GENERIC), 1, "tensor memory"}};
 #undef PTX__IN
-static const ptx__mod_fact ptx__mods_arith[] = {
-    {".eq", 0, 0}, {".ne", 0, 0}, {".lt", 0, 0}, {".le", 0, 0}, {".gt", 0, 0}, {".ge", 0, 0},
-    {".equ", 0, 0}, {".neu", 0, 0}, {".ltu", 0, 0}, {".leu", 0, 0}, {".gtu", 0, 0}, {".geu", 0, 0},
-    {".num", 0, 0}, {".nan", 0, 0}, {".and", 0, 0}, {".or", 0, 0}, {".xor", 0, 0}, {".lo", 0, 0},
-    {".hi", 0, 0}, {".wide", 0, 0}, {".clamp", 0, 0}, {".wrap", 0, 0}, {".rn", 0, 0}, {".rz", 0, 0},
-    {".rm", 0, 0}, {".rp", 0, 0}, {".rna", 70, 80}, {".rs", 0, 0}, {".rni", 0, 0}, {".rzi", 0, 0},
-    {".rmi", 0, 0}, {".rpi", 0, 0}, {".approx", 0, 0}, {".full", 0, 0}, {".ftz", 0, 0}, {".sat", 0, 0},
-    {".oob", 0, 0}, {".satfinite", 0, 0}, {".relu", 70, 80}, {".NaN", 70, 80}, {".xorsign.abs", 72, 86},
-    {".abs", 0, 0}, {".cc", 0, 0}, {".shiftamt", 0, 0}, {".finite", 0, 0}, {".infinite", 0, 0},
-    {".number", 0, 0}, {".notanumber", 0, 0}, {".normal", 0, 0}, {".subnormal", 0, 0}, {".trap", 0, 0},
-    {".zero", 0, 0}, {".cta_group::1", 0, 0}, {".cta_group::2", 0, 0}, {".pack::16b", 0, 0},
-    {".unpack::16b", 0, 0}, {".row.row", 0, 0}, {".row.col", 0, 0}, {".col.row", 0, 0}, {".col.col", 0, 0}};
-static const ptx__mod_fact ptx__mods_memory[] = {
-    {".weak", 60, 70}, {".volatile", 0, 0}, {".mmio", 82, 70}, {".relaxed", 60, 70}, {".acquire", 60, 70},
-    {".release", 60, 70}, {".acq_rel", 60, 70}, {".sc", 60, 70}, {".cta", 60, 70}, {".cluster", 78, 90},
-    {".gpu", 60, 70}, {".sys", 60, 70}, {".global", 0, 0}, {".shared", 0, 0}, {".local", 0, 0},
-    {".const", 0, 0}, {".param", 0, 0}, {".shared::cluster", 78, 90}, {".ca", 20, 20}, {".cg", 20, 20},
-    {".cs", 20, 20}, {".lu", 20, 20}, {".cv", 20, 20}, {".wb", 20, 20}, {".wt", 20, 20}, {".nc", 31, 32},
-    {".L1::evict_normal", 74, 70}, {".L1::evict_unchanged", 74, 70}, {".L1::evict_first", 74, 70},
-    {".L1::evict_last", 74, 70}, {".L1::no_allocate", 74, 70}, {".and", 0, 0}, {".or", 0, 0},
-    {".xor", 0, 0}, {".add", 0, 0}, {".inc", 0, 0}, {".dec", 0, 0}, {".min", 0, 0}, {".max", 0, 0},
-    {".exch", 0, 0}, {".cas", 0, 0}, {".noftz", 0, 0}, {".acc::f32", 0, 0}, {".acc::f16", 0, 0},
-    {".L2::evict_last", 0, 0}, {".L2::evict_normal", 0, 0}, {".L2::evict_first", 0, 0},
-    {".L2::evict_unchanged", 0, 0}, {".L2::evict_first", 0, 0}, {".L2::evict_unchanged", 0, 0},
-    {".multicast::cluster", 0, 0}, {".L2::cache_hint", 74, 80}, {".L2::64B", 74, 75}, {".L2::128B", 74, 75},
-    {".L2::256B", 74, 80}, {".v2", 0, 0}, {".v4", 0, 0}, {".v8", 88, 100}, {".v4", 88, 100},
-    {".row", 0, 0}, {".col", 0, 0}};
+
 
 /* At most one modifier of each of these. */
 static const ptx_mods ptx__exclusive[] = {
@@ -3455,20 +3472,20 @@ PTX__COLD_API ptx_code ptx_fail(ptx_module *m, ptx_code code, const char *site, 
     return code;
 }
 
-/* Set the error of a call on a kernel. For `return`, PTX__FAIL also yields 0 and PTX__REFUSE no value. */
-PTX__COLD void ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
+/* Set the error of a call on a kernel. Returns 0. For `return`, PTX__REFUSE yields no value. */
+PTX__COLD int ptx__fail(ptx_kernel *k, ptx_code code, const char *site, const char *format, ...) {
     va_list args;
     va_start(args, format);
     ptx__failv(k->m, k, (uint32_t)k->ins.count, code, site, format, args);
     va_end(args);
+    return 0;
 }
-#define PTX__FAIL(...) (ptx__fail(__VA_ARGS__), 0)
 #define PTX__REFUSE(...) (ptx__fail(__VA_ARGS__), ptx__none())
 
 /* Whether a number is a ptx_type, not a format of weights for example; sets the error if not. */
 static int ptx__require_type(ptx_kernel *k, const char *site, unsigned type) {
     if (ptx__is_type(type)) return 1;
-    return PTX__FAIL(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
+    return ptx__fail(k, PTX_E_ARGUMENT, site, "%u is no ptx_type: PTX_F32, PTX_U32 ...", type);
 }
 
 /* Set the error of an instruction that was recorded before: for the verifier. */
@@ -4217,16 +4234,23 @@ PTX__COLD int ptx__narrow(double value, int exponent_bits, int mantissa_bits, ui
 
 /* -- forms -- */
 
-PTX__NOINLINE static const ptx__mod_fact *ptx__mod(ptx_mods family, unsigned bit) {
-    if (family >> 63)
-        return bit < sizeof ptx__mods_memory / sizeof *ptx__mods_memory ? &ptx__mods_memory[bit] : NULL;
-    return bit < sizeof ptx__mods_arith / sizeof *ptx__mods_arith ? &ptx__mods_arith[bit] : NULL;
+/* The facts of the modifier of that bit, in the family of a set. */
+PTX__COLD ptx__mod_fact ptx__mod(ptx_mods family, unsigned bit) {
+    const unsigned memory = family >> 63 != 0, first = memory * PTX__CM_COL_COL;
+    const unsigned end = memory ? PTX__CM_COL : PTX__CM_COL_COL;
+    ptx__mod_fact fact = {NULL, 0, 0};
+    if (bit >= end - first) return fact;
+    bit += first;
+    fact.version = ptx__modifier_needs[bit][0];
+    fact.sm = ptx__modifier_needs[bit][1];
+    for (fact.text = ptx__modifier_texts; bit--;) fact.text += strlen(fact.text) + 1;
+    return fact;
 }
 /* The first modifier of a set, for messages. */
 static const char *ptx__mod_text(ptx_mods set, ptx_mods family) {
     unsigned bit;
     for (bit = 0; bit < 62; bit++)
-        if (set >> bit & 1) return ptx__mod(family, bit) ? ptx__mod(family, bit)->text : "?";
+        if (set >> bit & 1) return ptx__mod(family, bit).text ? ptx__mod(family, bit).text : "?";
     return set >> 63 ? "a memory modifier" : "an arithmetic modifier";
 }
 
@@ -4263,7 +4287,7 @@ PTX__COLD const char *ptx__broken_access_rule(unsigned op, ptx_mods all) {
     ptx_mods cached = mods & (PTX__COP_LD | PTX__COP_ST);
     int global = !space || space == (PTX__M_GLOBAL & ~PTX__FAMILY);
     if (op >= PTX_ATOMIC_BITS && op <= PTX_RED && mods & PTX_L2_CACHE_HINT && !global)
-        return "L2 hints are for global memory";
+        return "L1 and L2 hints are for global memory";
     if (op != PTX_LD && op != PTX_ST && (op < PTX_MULTIMEM_LD_REDUCE || op > PTX_MULTIMEM_RED)) return NULL;
     if (mods & PTX_MMIO
         && (!(mods & PTX_RELAXED) || !(mods & PTX_SYS) || !global || mods & (PTX__HINTS | PTX__VEC)))
@@ -4409,13 +4433,13 @@ PTX__COLD int ptx__require_version(ptx_kernel *k, const char *site, const char *
     if (version <= k->version) return 1;
     if (of >= 0) snprintf(more, sizeof more, " of %lld", of);
     if (version > k->m->max_version)
-        return PTX__FAIL(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more,
+        return ptx__fail(k, PTX_E_VERSION, site, "%s%s needs PTX %u.%u, the cap is %u.%u", name, more,
                          version / 10, version % 10, k->m->max_version / 10, k->m->max_version % 10);
     k->version = version;
     return 1;
 }
 
-/* The target that a row needs, for a message; NULL where the module's target has the row. */
+/* The target that something needs, for a message; NULL where it is the module's. sm: as in ptx__row. */
 PTX__COLD const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *text, size_t size) {
     const char *set, *at;
     size_t n = strlen(m->target_name);
@@ -4429,6 +4453,12 @@ PTX__COLD const char *ptx__target_lacks(const ptx_module *m, unsigned sm, char *
         if (strncmp(at, m->target_name, n) == 0 && (at[n] == ',' || !at[n])) return NULL;
     snprintf(text, size, strchr(set, ',') ? "one of sm_%s" : "sm_%s", set);
     return text;
+}
+PTX__COLD int ptx__require_target(ptx_kernel *k, const char *site, const char *name, unsigned sm) {
+    char lacks[160];
+    if (!ptx__target_lacks(k->m, sm, lacks, sizeof lacks)) return 1;
+    return ptx__fail(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s (ptx_module_desc.target)", name,
+                     lacks, k->m->target_name);
 }
 
 /* Find the row for a use of an instruction. A row that the target and the version cap support is preferred to
@@ -4446,10 +4476,10 @@ PTX__COLD const ptx__row *ptx__find_row(ptx_kernel *k, const char *site, unsigne
     }
     for (; row < ptx__rows + PTX__ROW_COUNT && row->op == op; row++) {
         const uint64_t types = ptx__types_of(row), sources = ptx__sources_of(row);
-        const ptx_mods allowed = ptx__allowed(row), needed = ptx__needed(row);
-        ptx_mods all = asked;
+        ptx_mods all = asked, allowed, needed;
         if (types ? !(types >> type & 1) : type != PTX_NONE) continue;
         if (sources ? !(sources >> src & 1) : src != PTX_NONE) continue;
+        allowed = ptx__allowed(row), needed = ptx__needed(row);
         if (!closest || asked & ~ptx__allowed(closest)) closest = row;
         if (!(asked & needed & ptx__missing(needed, 0))) all |= ptx__default(row);
         if (all & ~allowed || ptx__missing(needed, all) || ptx__conflict(all)
@@ -4579,12 +4609,12 @@ PTX__COLD size_t ptx__write_mnemonic(const ptx__row *row, ptx_mods mods, unsigne
             continue;
         }
         for (bit = 0; bit < 62 && strchr("mal", what); bit++) {
-            const ptx__mod_fact *mod;
+            ptx__mod_fact mod;
             if (!(mods >> bit & 1) || (what == 'l') != ((layouts >> bit & 1) != 0)) continue;
             mod = ptx__mod(mods, bit);
-            if (mod->version > *version) *version = mod->version;
-            if (*sm < PTX__ON_FIRST && mod->sm > *sm) *sm = mod->sm;
-            ptx__append(text, &length, mod->text);
+            if (mod.version > *version) *version = mod.version;
+            if (*sm < PTX__ON_FIRST && mod.sm > *sm) *sm = mod.sm;
+            ptx__append(text, &length, mod.text);
         }
         if (what == 't' || (what == 'a' && ptx__types_of(row))) {
             text[length++] = '.';
@@ -4609,7 +4639,7 @@ PTX__COLD uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
                                  ptx_mods asked, unsigned n, unsigned n_out, uint64_t key, uint32_t *bucket) {
     ptx_module *m = k->m;
     ptx_mods mods = 0;
-    char text[384], signature[PTX__SIGNATURE_MAX], lacks[160];
+    char text[384], signature[PTX__SIGNATURE_MAX];
     unsigned count = 1;
     const ptx__row *row = ptx__find_row(k, site, op, op == PTX_RAW ? 0u : type, op == PTX_RAW ? 0u : src,
                                         asked, n, n_out, &mods, signature, &count);
@@ -4622,17 +4652,14 @@ PTX__COLD uint32_t ptx__new_form(ptx_kernel *k, const char *site, unsigned op, u
     length = op == PTX_RAW ? 0 : ptx__write_mnemonic(row, mods, type, src, count, text, &version, &sm);
     if (op == PTX_RAW) text[0] = 0;
     if (count * ptx_type_bytes((ptx_type)type) > 16 && strstr(row->sig, "t+"))
-        return PTX__FAIL(k, PTX_E_VECTOR, site, "%s: a vector of %u elements of %s has more than 16 bytes",
-                         text, count, ptx__fact(type)->name);
+        return (uint32_t)ptx__fail(k, PTX_E_VECTOR, site,
+                                   "%s: a vector of %u elements of %s has more than 16 bytes", text, count,
+                                   ptx__fact(type)->name);
     if (type == PTX_B128 && mods & PTX_SYS & ~PTX__FAMILY && ptx__allowed(row) >> 63 && version < 84)
         version = 84;
-    if (ptx__target_lacks(m, sm, lacks, sizeof lacks))
-        return PTX__FAIL(k, PTX_E_TARGET, site, "%s needs %s, the target is sm_%s (ptx_module_desc.target)",
-                         text, lacks, m->target_name);
-    if (version > m->max_version)
-        return PTX__FAIL(k, PTX_E_VERSION, site, "%s needs PTX %u.%u, the cap is %u.%u", text, version / 10,
-                         version % 10, m->max_version / 10, m->max_version % 10);
-    if (!PTX__ROOM(m, m->forms, 1)) return 0;
+    if (!ptx__require_target(k, site, text, sm) || !ptx__require_version(k, site, text, -1, version)
+        || !PTX__ROOM(m, m->forms, 1))
+        return 0;
     form = &m->forms.at[m->forms.count];
     size = strlen(signature) + 1;
     if (!PTX__ROOM(m, m->chars, length + 1 + size + PTX__SLACK)) return 0;
@@ -4771,26 +4798,24 @@ static int ptx__require_own(ptx_kernel *k, const char *site, ptx__operand v, con
         if (v.kind == PTX__OUT_OF_RANGE && (v.bits & 255) == PTX__WHY_LARGE_OFFSET)
             ptx__fail(k, PTX_E_RANGE, site, "%s is %s: %lld", what, ptx__describe(v),
                       (long long)((int64_t)(v.bits << 3) >> 11));
-        return PTX__FAIL(k, v.kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
+        return ptx__fail(k, v.kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
                          "%s is %s%s where a register is needed%s", what,
                          number && v.type ? "an immediate of type " : "", ptx__describe(v),
                          number ? ": ptx_mov(k, x) makes one of an immediate with a type, such as ptx_u32(1)"
                                 : "");
     }
     if (v.owner != k->owner)
-        return PTX__FAIL(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
+        return ptx__fail(k, PTX_E_FOREIGN, site, "%s (%s) belongs to another kernel", what, ptx__describe(v));
     if (v.type >= PTX__TYPE_COUNT || v.space > PTX_SHARED_CLUSTER || v.kind == PTX__PARAM_BLOCK)
-        ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
-    else
-        ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
-    return 0;
+        return ptx__fail(k, PTX_E_HANDLE, site, "%s is no handle that this kernel gave", what);
+    return ptx__fail(k, PTX_E_HANDLE, site, "%s is no register of this kernel", what);
 }
 
 /* The same for a value in a register, which the address of a parameter block is not. */
 PTX__COLD int ptx__require_register(ptx_kernel *k, const char *site, ptx__operand v, const char *what) {
     if (!ptx__require_own(k, site, v, what)) return 0;
     return v.kind == PTX__REG
-           || PTX__FAIL(k, PTX_E_TYPE, site, "%s is %s where a register is needed", what, ptx__describe(v));
+           || ptx__fail(k, PTX_E_TYPE, site, "%s is %s where a register is needed", what, ptx__describe(v));
 }
 
 /* Make room for one more instruction of that many words, so that pushing them needs no checks. */
@@ -4888,14 +4913,10 @@ PTX__INLINE ptx__ins *ptx__commit_if(ptx_kernel *k, const char *site, unsigned k
     k->verified = 0;
     return ins;
 }
-PTX__INLINE ptx__ins *ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, size_t words,
-                                  size_t results) {
-    return ptx__commit_if(k, site, kind, form, words, results, 1);
-}
-
-/* ptx__commit out of line: for a plain instruction, and for one without operands. */
-static void ptx__commit_plain(ptx_kernel *k, const char *site, uint32_t form, size_t words, size_t results) {
-    ptx__commit(k, site, PTX__I_PLAIN, form, words, results);
+/* The same out of line: for any instruction, and for one without operands. */
+PTX__NOINLINE static void ptx__commit(ptx_kernel *k, const char *site, unsigned kind, uint32_t form,
+                                      size_t words, size_t results) {
+    ptx__commit_if(k, site, kind, form, words, results, 1);
 }
 static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uint32_t form, uint32_t what) {
     if (!ptx__reserve(k, 0)) return 0;
@@ -4906,7 +4927,7 @@ static int ptx__commit_other(ptx_kernel *k, const char *site, unsigned kind, uin
 /* Refuse a guard before an instruction that defines a value: where it is false, there would be none. */
 PTX__NOINLINE static int ptx__require_unguarded(ptx_kernel *k, const char *site, const char *name) {
     if (!k->guard) return 1;
-    return PTX__FAIL(
+    return ptx__fail(
         k, PTX_E_GUARD, site,
         "%s makes a value, which would be undefined where the guard of %s is false; make it before "
         "ptx_guard, which is for the one instruction after it, or use selp, ld_if, st_if or ptx_set",
@@ -4952,6 +4973,15 @@ static ptx__use ptx__use_of(ptx_kernel *k, const char *site, unsigned op) {
 static const char *ptx__use_name(const ptx__use *u) {
     return *u->row->name ? u->row->name : "a raw instruction";
 }
+/* Set the error of an operand: the message begins with "operand 2 of add". Returns 0. */
+PTX__COLD int ptx__fail_operand(const ptx__use *u, ptx_code code, const char *format, ...) {
+    char what[512];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    return ptx__fail(u->k, code, u->site, "operand %u of %s%s", u->index, ptx__use_name(u), what);
+}
 
 /* Check and push an immediate as an operand of that type. */
 static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
@@ -4964,8 +4994,7 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
             double value;
             memcpy(&value, &bits, sizeof value);
             if (!ptx__f32_word(bits, &word))
-                return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %g does not fit f32",
-                                 u->index, ptx__use_name(u), value);
+                return ptx__fail_operand(u, PTX_E_RANGE, ": %g does not fit f32", value);
             bits = word;
             tag = PTX__W_F32;
         } else {
@@ -4976,8 +5005,8 @@ static int ptx__push_imm(const ptx__use *u, ptx__operand v, unsigned type) {
         if (kind == 's' || (kind == 'b' && (int64_t)bits < 0)) tag = PTX__W_SIGNED;
         if (!ptx__fits(bits, v.type ? v.type : type) || !ptx__fits(bits, type)
             || (v.type == PTX_NONE && kind == 'u' && (int64_t)bits < 0))
-            return PTX__FAIL(u->k, PTX_E_RANGE, u->site, "operand %u of %s: %lld does not fit %s", u->index,
-                             ptx__use_name(u), (long long)bits, ptx__fact(v.type ? v.type : type)->name);
+            return ptx__fail_operand(u, PTX_E_RANGE, ": %lld does not fit %s", (long long)bits,
+                                     ptx__fact(v.type ? v.type : type)->name);
     }
     ptx__push_word(u->k, PTX__WORD(tag, 0));
     ptx__push_word(u->k, (uint32_t)bits);
@@ -5010,12 +5039,9 @@ PTX__COLD int ptx__check_limit(const ptx__use *u, ptx__operand v, char letter, u
     if (ok && limit->step == 0) ok = (x & (x - 1)) == 0;
     if (ok) return 1;
     if (limit->high == high || letter == 'O')
-        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s, not %lld", u->index,
-                  ptx__use_name(u), limit->what, (long long)x);
-    else
-        ptx__fail(u->k, PTX_E_RANGE, u->site, "operand %u of %s must be %s from 0 to %lld, not %lld",
-                  u->index, ptx__use_name(u), limit->what, (long long)high, (long long)x);
-    return 0;
+        return ptx__fail_operand(u, PTX_E_RANGE, " must be %s, not %lld", limit->what, (long long)x);
+    return ptx__fail_operand(u, PTX_E_RANGE, " must be %s from 0 to %lld, not %lld", limit->what,
+                             (long long)high, (long long)x);
 }
 
 /* Whether ptxas refuses an immediate as this operand: see PTX__REGISTERS. */
@@ -5055,9 +5081,8 @@ static int ptx__push_checked_source(const ptx__use *u, ptx__operand v, unsigned 
         snprintf(what, sizeof what, "operand %u", u->index);
         ptx__require_own(u->k, u->site, v, what);
     }
-    return PTX__FAIL(u->k, PTX_E_TYPE, u->site, "operand %u of %s is %s, expected %s%s%s", u->index,
-                     ptx__use_name(u), ptx__describe(v), want->name, where,
-                     *where ? "" : ptx__conversion_hint(v, type).s);
+    return ptx__fail_operand(u, PTX_E_TYPE, " is %s, expected %s%s%s", ptx__describe(v), want->name, where,
+                             *where ? "" : ptx__conversion_hint(v, type).s);
 }
 
 /* The same, fast for a register of exactly that type, as most operands are. */
@@ -5126,7 +5151,7 @@ static ptx__operand ptx__materialize(ptx_kernel *k, const char *site, ptx__opera
         ptx__push_word(k, 0);
     }
     k->guard = 0;
-    ptx__commit_plain(k, site, form - 1, at, 1);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
     k->guard = guard;
     return ptx__read_handle(k, d);
 }
@@ -5281,18 +5306,12 @@ PTX__INLINE uint32_t ptx__is_foreign(const ptx_kernel *k, ptx_val v) {
            | (PTX__INDEX((uint32_t)v.handle) >= k->registers[PTX__TAG((uint32_t)v.handle)]);
 }
 
-/* Write the words of source v to w, as the memo has them for source i. Returns their end. Sets *old if v is
-   an old register, *wrong if it does not match the memo: then the words are to be ignored. */
-PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
-                                        uint32_t *w, uint32_t *wrong, uint32_t *old) {
+/* Write the three words of source v to w, as ptx__copy_operand does. */
+PTX__NOINLINE static uint32_t *ptx__copy_long_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i,
+                                                      ptx_val v, uint32_t *w, uint32_t *wrong,
+                                                      uint32_t *old) {
     const uint32_t tag = memo->tag[i];
     const uint64_t number = v.handle & PTX__LOW55;
-    if (!tag) {
-        *wrong |= ptx__is_foreign(k, v);
-        *old |= ptx__is_old(k, (uint32_t)v.handle);
-        *w = (uint32_t)v.handle;
-        return w + 1;
-    }
     w[0] = PTX__WORD(tag & ~(PTX__EXACT | PTX__NOT_ZERO), 0);
     w[1] = (uint32_t)number;
     w[2] = 0;
@@ -5309,6 +5328,17 @@ PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *me
         *wrong |= tag & PTX__EXACT ? number != memo->max_immediate[i]
                                    : (number > memo->max_immediate[i]) | (tag & PTX__NOT_ZERO && !number);
     return w + 3;
+}
+
+/* Write the words of source v to w, as the memo has them for source i. Returns their end. Sets *old if v is
+   an old register, *wrong if it does not match the memo: then the words are to be ignored. */
+PTX__INLINE uint32_t *ptx__copy_operand(const ptx_kernel *k, const ptx__memo *memo, unsigned i, ptx_val v,
+                                        uint32_t *w, uint32_t *wrong, uint32_t *old) {
+    if (memo->tag[i]) return ptx__copy_long_operand(k, memo, i, v, w, wrong, old);
+    *wrong |= ptx__is_foreign(k, v);
+    *old |= ptx__is_old(k, (uint32_t)v.handle);
+    *w = (uint32_t)v.handle;
+    return w + 1;
 }
 
 static ptx_val ptx__record_new(ptx_kernel *k, const char *site, uint32_t request, ptx_mods mods,
@@ -5407,7 +5437,7 @@ static int ptx__check_assignment(ptx_kernel *k, const char *site, ptx_val variab
         return 0;
     if (from.kind == PTX__IMM) *value = ptx__with_type(*value, from.type);
     if (from.kind != PTX__REG || from.space == cell.space) return 1;
-    return PTX__FAIL(k, PTX_E_ADDRESS, site,
+    return ptx__fail(k, PTX_E_ADDRESS, site,
                      "ptx_set: the variable and the value are addresses of different spaces");
 }
 
@@ -5477,9 +5507,8 @@ static int ptx__push_address(const ptx__use *u, ptx__operand v, char letter) {
         want++;
     if (want == ptx__slot_addresses + sizeof ptx__slot_addresses / sizeof *want) want = &any;
     if (!(want->spaces >> v.space & 1) || (letter == 'a' && ptx__fact(v.type)->bits != 32))
-        return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
-                         "operand %u of %s must be an address in %s space, this is in %s", u->index,
-                         ptx__use_name(u), want->what, spaces[v.space]);
+        return ptx__fail_operand(u, PTX_E_ADDRESS, " must be an address in %s space, this is in %s",
+                                 want->what, spaces[v.space]);
     if (letter == 'a') {
         ptx__push_word(u->k, PTX__WORD(PTX__W_MEM, 0));
         ptx__push_word(u->k, (uint32_t)mem.base.bits);
@@ -5489,9 +5518,7 @@ static int ptx__push_address(const ptx__use *u, ptx__operand v, char letter) {
     if (letter == 'n') {
         if (mem.offset == 0 && mem.base.kind == PTX__REG)
             return ptx__push_source(u, mem.base, PTX_U64, ptx__fact(v.type)->kind == 's');
-        return PTX__FAIL(u->k, PTX_E_ADDRESS, u->site,
-                         "operand %u of %s is an address in a register, without offset", u->index,
-                         ptx__use_name(u));
+        return ptx__fail_operand(u, PTX_E_ADDRESS, " is an address in a register, without offset");
     }
     return ptx__push_memory(u, &mem, want->bytes);
 }
@@ -5502,9 +5529,8 @@ static int ptx__push_limited(const ptx__use *u, ptx__operand v, const ptx__slot_
     if (v.kind == PTX__IMM) {
         if (!ptx__check_limit(u, v, limit->letter, type)) return 0;
     } else if (limit->immediate)
-        return PTX__FAIL(u->k, PTX_E_TYPE, u->site,
-                         "operand %u of %s must be %s, not a value in a register (%s)", u->index,
-                         ptx__use_name(u), limit->what, ptx__describe(v));
+        return ptx__fail_operand(u, PTX_E_TYPE, " must be %s, not a value in a register (%s)", limit->what,
+                                 ptx__describe(v));
     return ptx__push_source(u, v, v.kind == PTX__IMM && v.type == PTX_NONE ? PTX_B32 : PTX_U32,
                             ptx__fact(v.type)->kind == 's');
 }
@@ -5563,14 +5589,13 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     case 'x':
         fragment = ptx__expected_fragment(u, type, v.type);
         if (fragment)
-            return PTX__FAIL(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s of %s", index,
-                             row->name, ptx__fact(v.type)->name, fragment, ptx__fact(type)->name);
+            return ptx__fail_operand(u, PTX_E_TYPE, " is %s, expected %s of %s", ptx__fact(v.type)->name,
+                                     fragment, ptx__fact(type)->name);
         if (v.kind != PTX__REG
             && ((facts & PTX__IS_WMMA && facts & PTX__UNIFORM_LANE) || (facts & PTX__WGMMA) == PTX__WGMMA
                 || (facts & PTX__IS_MMA && v.kind != PTX__IMM)))
-            return PTX__FAIL(k, PTX_E_TYPE, site,
-                             "operand %u of %s is %s: parts of matrices are in registers", index, row->name,
-                             ptx__describe(v));
+            return ptx__fail_operand(u, PTX_E_TYPE, " is %s: parts of matrices are in registers",
+                                     ptx__describe(v));
         want = PTX_B32, loose = 1;
         break;
     case 'f': want = PTX_F32; break;
@@ -5588,7 +5613,7 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
                 row->op == PTX_TENSORMAP_REPLACE_ELEMTYPE && v.bits >= 13 && v.bits <= 15;
             const unsigned sm = ptx__sm(k);
             if ((swizzle && k->m->target != PTX_SM_A(103)) || (element && sm < 100))
-                return PTX__FAIL(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s",
+                return ptx__fail(k, PTX_E_TARGET, site, "%s of %u needs sm_%s, the target is sm_%s",
                                  row->name, (unsigned)v.bits, swizzle ? "103a" : "100a or later",
                                  k->m->target_name);
             if ((swizzle || element)
@@ -5600,8 +5625,7 @@ static int ptx__push_slot(const ptx__use *u, ptx__operand v, char letter, unsign
     }
     rule = number ? ptx__broken_number_rule(u, letter, v.bits, type) : NULL;
     if (rule)
-        return PTX__FAIL(k, PTX_E_RANGE, site, "operand %u of %s is %s, not %lld", index, row->name, rule,
-                         (long long)v.bits);
+        return ptx__fail_operand(u, PTX_E_RANGE, " is %s, not %lld", rule, (long long)v.bits);
     return ptx__push_source(u, v, want, loose);
 }
 
@@ -5721,21 +5745,17 @@ static int ptx__request_is_valid(ptx_kernel *k, const char *site, unsigned op, u
                                  unsigned src_type, const ptx_val *src, unsigned n, const void *out,
                                  unsigned n_out) {
     if ((n && !src) || (n_out != PTX__AT_MOST_ONE && n_out && !out))
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL",
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL",
                          n && !src ? "operands" : "results");
-    if (op < PTX__OP_COUNT && ptx__is_type(type) && ptx__is_type(src_type) && n <= PTX__OPERANDS_MAX
-        && (n_out == PTX__AT_MOST_ONE || n_out <= PTX__RESULTS_MAX))
-        return 1;
     if (op >= PTX__OP_COUNT)
-        ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
-    else if (!ptx__is_type(type) || !ptx__is_type(src_type))
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s: %u is no ptx_type: PTX_F32, PTX_U32 ...",
-                  ptx__rows[k->m->first_row[op]].name, ptx__is_type(type) ? src_type : type);
-    else
-        ptx__fail(k, PTX_E_ARGUMENT, site, "%s with %u operands and %u results: there may be %u and %u",
-                  ptx__rows[k->m->first_row[op]].name, n, n_out == PTX__AT_MOST_ONE ? 1 : n_out,
-                  PTX__OPERANDS_MAX, PTX__RESULTS_MAX);
-    return 0;
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "instruction %u is not in the table", op);
+    if (!ptx__is_type(type) || !ptx__is_type(src_type))
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "%s: %u is no ptx_type: PTX_F32, PTX_U32 ...",
+                         ptx__rows[k->m->first_row[op]].name, ptx__is_type(type) ? src_type : type);
+    if (n <= PTX__OPERANDS_MAX && (n_out == PTX__AT_MOST_ONE || n_out <= PTX__RESULTS_MAX)) return 1;
+    return ptx__fail(k, PTX_E_ARGUMENT, site, "%s with %u operands and %u results: there may be %u and %u",
+                     ptx__rows[k->m->first_row[op]].name, n, n_out == PTX__AT_MOST_ONE ? 1 : n_out,
+                     PTX__OPERANDS_MAX, PTX__RESULTS_MAX);
 }
 /* Check the fraction or the sizes of a cache policy (createpolicy). */
 static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, const ptx__operand *v,
@@ -5744,12 +5764,12 @@ static int ptx__policy_ok(ptx_kernel *k, const char *site, const ptx__row *row, 
     if (row->op == PTX_CREATEPOLICY && n && v[0].kind == PTX__IMM_FLOAT) {
         memcpy(&fraction, &v[0].bits, sizeof fraction);
         if (!(fraction > 0 && fraction <= 1))
-            return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
+            return ptx__fail(k, PTX_E_RANGE, site, "%s: the fraction is more than 0 and at most 1, not %g",
                              row->name, fraction);
     }
     if (row->op == PTX_CREATEPOLICY_RANGE && v[1].kind == PTX__IMM && v[2].kind == PTX__IMM
         && (uint32_t)v[1].bits > (uint32_t)v[2].bits)
-        return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u",
+        return ptx__fail(k, PTX_E_RANGE, site, "%s: the primary size %u is more than the total size %u",
                          row->name, (unsigned)v[1].bits, (unsigned)v[2].bits);
     return 1;
 }
@@ -5762,7 +5782,7 @@ PTX__COLD int ptx__accumulator_ok(ptx_kernel *k, const char *site, const ptx__ro
     if (ptx__fact(cell.type)->bits == 32 && (slot != 'f' || kind == 'f' || kind == 'b')
         && (slot != 'S' || (kind != 'f' && kind != 'h')))
         return 1;
-    return PTX__FAIL(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
+    return ptx__fail(k, PTX_E_TYPE, site, "result %u of %s: a variable of %s is needed, this has %s", number,
                      row->name,
                      slot == 'f'   ? "f32"
                      : slot == 'S' ? "s32"
@@ -5818,10 +5838,12 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
     if (type == PTX_NONE && ptx__types_of(row) && *slots != 'c') {
         ptx__infer_types(slots, v, n, &actual, &src_type);
         type = loose ? ptx__as_bits(actual) : actual;
-        for (i = 0; i < n && type == PTX_NONE; i++)
+        for (i = 0; i < n && type == PTX_NONE; i++) {
+            u.index = i + 1;
             if (v[i].kind == PTX__NOTHING || v[i].kind == PTX__OUT_OF_RANGE)
-                ptx__fail(k, v[i].kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, site,
-                          "operand %u of %s is %s", i + 1, row->name, ptx__describe(v[i]));
+                ptx__fail_operand(&u, v[i].kind == PTX__OUT_OF_RANGE ? PTX_E_RANGE : PTX_E_HANDLE, " is %s",
+                                  ptx__describe(v[i]));
+        }
         if (type == PTX_NONE) {
             for (i = 0; i < n && !v[i].type; i++) {}
             ptx__fail(k, PTX_E_TYPE, site,
@@ -5879,14 +5901,14 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             group_state = *p == '{' ? 2 : 0;
             continue;
         }
+        u.index = i + 1;
         if (group_state && v[i].kind == PTX__REG) group_state = 1;
         if (*p == 'x' && v[i].kind == PTX__IMM && ptx__op_facts[u.row->op] & PTX__IS_MMA
             && (!group_state || (group_state == 2 && p[1] == '}') || PTX__FP8 >> type & 1)) {
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s: %s in registers", i + 1, row->name,
-                      ptx__describe(v[i]),
-                      !group_state           ? "metadata are"
-                      : PTX__FP8 >> type & 1 ? "parts of 8-bit floats are"
-                                             : "no part before it is");
+            ptx__fail_operand(&u, PTX_E_TYPE, " is %s: %s in registers", ptx__describe(v[i]),
+                              !group_state           ? "metadata are"
+                              : PTX__FP8 >> type & 1 ? "parts of 8-bit floats are"
+                                                     : "no part before it is");
             return;
         }
         if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
@@ -5895,7 +5917,6 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
             ptx__fail(k, PTX_E_TYPE, site,
                       "operand 2 of add is %s, expected u64: ptx_ptr_add(k, p, index, bytes) adds an index",
                       ptx__describe(v[1]));
-        u.index = i + 1;
         if (!ptx__ready(k) || !ptx__push_slot(&u, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
@@ -6189,13 +6210,18 @@ PTX__COLD_API void ptx_directive_(ptx_kernel *k, const char *site, int which, ui
         memcpy((char *)k + d->field_offset, number, d->count * sizeof *number);
 }
 
+/* Whether a function may return that type; sets the error if not. */
+PTX__COLD int ptx__may_return(ptx_kernel *k, const char *site, ptx_type type) {
+    if (type == PTX_NONE || ptx_type_bytes(type) >= 2) return 1;
+    return ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(type));
+}
+
 PTX__COLD_API ptx_kernel *ptx_func_(ptx_module *m, const char *site, const char *name, ptx_type result) {
     ptx_kernel *k = ptx__start_kernel(m, site, name, PTX__IS_FUNCTION);
     ptx_dependent_wait_(k, site);
     if (!k) return NULL;
     m->entries.count--;
-    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
-        ptx__fail(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
+    ptx__may_return(k, site, result);
     k->function = 1;
     k->result = (uint32_t)result;
     return k;
@@ -6213,18 +6239,18 @@ PTX__COLD uint32_t ptx__add_param(ptx_kernel *k, const char *site, const char *n
     ptx_module *m = k->m;
     ptx__symbol *p;
     uint32_t at, offset, limit = m->max_version >= 81 ? 32764u : 4352u;
-    if (k->guard) return PTX__FAIL(k, PTX_E_GUARD, site, "a guard before a parameter");
+    if (k->guard) return (uint32_t)ptx__fail(k, PTX_E_GUARD, site, "a guard before a parameter");
     if (k->called)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
-                         "the function is called at %s already: parameters come first", k->called);
+        return (uint32_t)ptx__fail(k, PTX_E_ARGUMENT, site,
+                                   "the function is called at %s already: parameters come first", k->called);
     at = ptx__keep_name(m, site, name);
     if (!at || !ptx__name_is_free(m, k, site, name, PTX__IS_PARAM)) return 0;
     offset = ptx__align_up(k->param_bytes, align);
     if (bytes > limit || offset > limit - bytes)
-        return PTX__FAIL(k, PTX_E_PARAM_LIMIT, site,
-                         "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s", name,
-                         (unsigned long)offset + bytes, limit,
-                         limit == 4352 ? "before 8.1" : "8.1 and later");
+        return (uint32_t)ptx__fail(k, PTX_E_PARAM_LIMIT, site,
+                                   "parameter '%.80s' ends at byte %lu; a kernel may have %u with PTX %s",
+                                   name, (unsigned long)offset + bytes, limit,
+                                   limit == 4352 ? "before 8.1" : "8.1 and later");
     if (offset + bytes > 4352 && k->version < 81) k->version = 81;
     if (!PTX__ROOM(m, k->params, 1)) return 0;
     if (!PTX__ROOM(m, k->info, k->params.count + 1))
@@ -6288,7 +6314,7 @@ PTX__COLD ptx_val ptx__move_word(ptx_kernel *k, const char *site, uint32_t word,
     v = ptx__new_register(k, site, type);
     ptx__push_word(k, (uint32_t)v.handle);
     ptx__push_word(k, word);
-    ptx__commit_plain(k, site, form - 1, at, 1);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
     return v;
 }
 /* Record a mov of the address of a symbol to a register. */
@@ -6336,14 +6362,12 @@ PTX__COLD uint32_t ptx__element_bytes(ptx_kernel *k, const char *site, ptx_type 
     if (!ptx__ready(k) || !ptx__require_type(k, site, type)) return 0;
     size = ptx_type_bytes(type);
     if (size == 0 || (*align & (*align - 1)) || *align > 1024 || count == 0
-        || (most && count > most / size)) {
-        ptx__fail(
+        || (most && count > most / size))
+        return (uint32_t)ptx__fail(
             k, PTX_E_ARGUMENT, site,
             "%s memory of %u elements of type %s, aligned to %u: must be 1 or more%s, of a type with a size, "
             "aligned to 1, 2, 4 ... 1024",
             most ? "local" : "shared", count, ptx_type_name(type), *align, most ? ", 512 KiB at most" : "");
-        return 0;
-    }
     if (*align < size) *align = size;
     return size;
 }
@@ -6482,7 +6506,7 @@ static int ptx__check_value(ptx_kernel *k, const char *site, const char *what, p
     int integer = want->kind == 'u' || want->kind == 's' || want->kind == 'b';
     if (v->kind == PTX__IMM && v->type == PTX_NONE && integer) {
         if (!ptx__fits(v->bits, type) || (want->kind == 'u' && (int64_t)v->bits < 0))
-            return PTX__FAIL(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits,
+            return ptx__fail(k, PTX_E_RANGE, site, "%s: %lld does not fit %s", what, (long long)v->bits,
                              want->name);
         v->type = (uint8_t)type;
         return 1;
@@ -6518,7 +6542,7 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
     if (b.space == PTX_SHARED || b.space == PTX_SHARED_CLUSTER) want = 32;
     if (!ptx__require_own(k, site, b, "the address")) return 0;
     if ((kind != 'u' && kind != 's' && kind != 'b') || bits != want)
-        return PTX__FAIL(k, PTX_E_ADDRESS, site,
+        return ptx__fail(k, PTX_E_ADDRESS, site,
                          "%s: an address in %s space is an integer of %u bits, this is %s: %s", name,
                          want == 32               ? "shared"
                          : b.space == PTX_GENERIC ? "generic"
@@ -6529,12 +6553,12 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
                              : "ptx_param_ptr() declares one, ptx_ptr(x, PTX_GLOBAL) makes one of a u64, "
                                "ptx_ptr(x, PTX_SHARED) one in shared space of a u32");
     if (mem->offset < -2147483647 - 1 || mem->offset > 2147483647)
-        return PTX__FAIL(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
+        return ptx__fail(k, PTX_E_RANGE, site, "%s: the offset %lld does not fit 32 bits", name,
                          (long long)mem->offset);
     if (b.kind == PTX__PARAM_BLOCK) {
         const ptx__symbol *p = &k->params.at[b.bits];
         if (mem->offset < 0 || mem->offset + (int64_t)bytes > (int64_t)p->count)
-            return PTX__FAIL(k, PTX_E_ADDRESS, site,
+            return ptx__fail(k, PTX_E_ADDRESS, site,
                              "%s: bytes %lld to %lld of parameter '%.80s', which has %u", name,
                              (long long)mem->offset, (long long)mem->offset + bytes - 1,
                              k->m->names.at + p->name, p->count);
@@ -6542,7 +6566,7 @@ static int ptx__push_memory(const ptx__use *u, const ptx__access *mem, uint32_t 
         while (p->align >> known) known++;
     }
     if (known && (bytes > 1u << (known - 1) || (mem->offset & (int64_t)(bytes - 1))))
-        return PTX__FAIL(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u",
+        return ptx__fail(k, PTX_E_ALIGN, site, "%s of %u bytes at offset %lld from an address aligned to %u",
                          name, bytes, (long long)mem->offset, 1u << (known - 1));
     ptx__push_word(k, PTX__WORD(PTX__W_MEM, 0));
     ptx__push_word(k, b.kind == PTX__PARAM_BLOCK ? PTX__WORD(PTX__W_PARAM, b.bits) : (uint32_t)b.bits);
@@ -6573,16 +6597,15 @@ static int ptx__push_policy(const ptx__use *u, const ptx__access *mem) {
         return 1;
     }
     if (mem->policy == PTX__POLICY_FOREIGN)
-        ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
-    else if (mem->policy == PTX__POLICY_TYPE)
-        ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is no 64-bit number: %s", name, hint);
-    else if (mem->policy == PTX__POLICY_HIGH_REGISTER)
-        ptx__fail(k, PTX_E_RANGE, site,
-                  "%s: the policy is not among the first %d values of 64 bits: make it earlier in the kernel",
-                  name, PTX__POLICY_HIGH_REGISTER - 1);
-    else
-        ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, hint);
-    return 0;
+        return ptx__fail(k, PTX_E_FOREIGN, site, "%s: the policy belongs to another kernel", name);
+    if (mem->policy == PTX__POLICY_TYPE)
+        return ptx__fail(k, PTX_E_TYPE, site, "%s: the policy is no 64-bit number: %s", name, hint);
+    if (mem->policy != PTX__POLICY_HIGH_REGISTER)
+        return ptx__fail(k, PTX_E_HANDLE, site, "%s: a cache hint needs a policy: %s", name, hint);
+    return ptx__fail(
+        k, PTX_E_RANGE, site,
+        "%s: the policy is not among the first %d values of 64 bits: make it earlier in the kernel", name,
+        PTX__POLICY_HIGH_REGISTER - 1);
 }
 
 static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, const void *values) {
@@ -6598,7 +6621,7 @@ static int ptx__vector_ok(ptx_kernel *k, const char *site, ptx_type type, uint32
             "memory from sm_100 on",
             n, ptx_type_name(type));
     else if (!values)
-        ptx__fail(k, PTX_E_ARGUMENT, site, "the vector's values are NULL");
+        ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", "values");
     return ptx__ready(k);
 }
 
@@ -6636,7 +6659,7 @@ static void ptx__load(ptx_kernel *k, const char *site, const ptx_val *guard, ptx
     results = k->words.count - at;
     if (!ptx__push_memory(&u, &mem, n * ptx_type_bytes(type))) return;
     if (!ptx__push_policy(&u, &mem)) return;
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
+    ptx__commit_if(k, site, PTX__I_PLAIN, form - 1, at, results, 1);
     for (i = 0; i < n && guard; i++) ptx__list_assignment(k, (uint32_t)d[i].handle);
     for (i = 0; i < n; i++) out[i] = d[i];
 }
@@ -6694,7 +6717,7 @@ PTXGEN_API void ptx_st_vec_(ptx_kernel *k, const char *site, ptx_type type, uint
         if (!ptx__push_source(&u, v[i], ptx__in_register(type), 0)) return;
     }
     if (!ptx__push_policy(&u, &mem)) return;
-    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 0);
+    ptx__commit_if(k, site, PTX__I_PLAIN, form - 1, at, 0, 1);
 }
 PTXGEN_API void ptx_st_(ptx_kernel *k, const char *site, ptx_type type, ptx_mem mem, ptx_val value) {
     ptx_st_vec_(k, site, type, 1, mem, &value);
@@ -6721,7 +6744,7 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     for (i = 0; i < n; i++) v[i] = ptx__read_handle(k, values[i]);
     type = v[0].kind == PTX__REG || v[n - 1].kind != PTX__REG ? v[0].type : v[n - 1].type;
     if (type == PTX_NONE || type >= PTX__TYPE_COUNT) {
-        ptx__fail(k, PTX_E_TYPE, site, "%s: the value has no type to go by; use ptx_u32() or the like",
+        ptx__fail(k, PTX_E_TYPE, site, "%s: no operand has a type to go by; use ptx_u32() or the like",
                   ptx__rows[k->m->first_row[op]].name);
         return d;
     }
@@ -6746,15 +6769,14 @@ static ptx_val ptx__atomic(ptx_kernel *k, const char *site, unsigned op, ptx_mod
     }
     if (!ptx__push_memory(&u, &mem, ptx_type_bytes((ptx_type)type))) return ptx__none();
     for (i = 0; i < n; i++) {
-        if (type == PTX_B128 && v[i].kind == PTX__IMM)
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of atom is a number, expected b128 in a register",
-                      i + 2);
         u.index = i + 2;
+        if (type == PTX_B128 && v[i].kind == PTX__IMM)
+            ptx__fail_operand(&u, PTX_E_TYPE, " is a number, expected b128 in a register");
         if (!ptx__push_source(&u, v[i], type, loose)) return ptx__none();
     }
     mem.mods |= what & PTX_L2_CACHE_HINT;
     if (!ptx__push_policy(&u, &mem)) return ptx__none();
-    ptx__commit_plain(k, site, form - 1, at, results);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, results);
     return d;
 }
 PTXGEN_API ptx_val ptx_atom_(ptx_kernel *k, const char *site, ptx_mods what, ptx_mem mem, ptx_val value) {
@@ -6833,14 +6855,14 @@ PTXGEN_API ptx_val ptx_ptr_add_(ptx_kernel *k, const char *site, ptx_val address
 PTX__COLD int ptx__parts_ok(ptx_kernel *k, const char *site, unsigned whole, unsigned part, uint32_t n,
                             const void *parts) {
     if ((whole == PTX_F16X2 && part == PTX_BF16) || (whole == PTX_BF16X2 && part == PTX_F16))
-        return PTX__FAIL(k, PTX_E_TYPE, site,
+        return ptx__fail(k, PTX_E_TYPE, site,
                          "parts of %s are no %s: ptx_cvt converts, ptx_as reads their bits",
                          ptx__fact(whole)->name, ptx__fact(part)->name);
     if (whole < PTX__TYPE_COUNT && part < PTX__TYPE_COUNT && parts && (n == 2 || n == 4)
         && (ptx__fact(part)->bits >= 16 || part == PTX_E2M1X2)
         && ptx__fact(part)->bits * n == ptx__fact(whole)->bits)
         return 1;
-    return PTX__FAIL(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n,
+    return ptx__fail(k, PTX_E_VECTOR, site, "%u parts of %s do not make one %s", n,
                      ptx_type_name((ptx_type)part), ptx_type_name((ptx_type)whole));
 }
 PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n,
@@ -6876,7 +6898,7 @@ PTX__COLD_API ptx_val ptx_pack_(ptx_kernel *k, const char *site, ptx_type type, 
         u.index = i + 1;
         if (!ptx__push_source(&u, p[i], part, 1)) return ptx__none();
     }
-    ptx__commit_plain(k, site, form - 1, at, 1);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, 1);
     return d;
 }
 PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint32_t n, ptx_val whole,
@@ -6897,7 +6919,7 @@ PTXGEN_API void ptx_unpack_(ptx_kernel *k, const char *site, ptx_type type, uint
         ptx__push_word(k, (uint32_t)out[i].handle);
     }
     ptx__push_word(k, (uint32_t)whole.handle);
-    ptx__commit_plain(k, site, form - 1, at, n + 1);
+    ptx__commit(k, site, PTX__I_PLAIN, form - 1, at, n + 1);
 }
 
 PTXGEN_API ptx_mem ptx_elem_(ptx_kernel *k, const char *site, ptx_type type, ptx_val p, ptx_val index) {
@@ -6919,10 +6941,8 @@ PTX__COLD_API ptx_val ptx_sreg_(ptx_kernel *k, const char *site, ptx_special whi
     if ((unsigned)which >= PTX__SPECIAL_COUNT)
         return PTX__REFUSE(k, PTX_E_ARGUMENT, site, "no such special register");
     special = &ptx__specials[which];
-    if (special->sm > ptx__sm(k))
-        return PTX__REFUSE(k, PTX_E_TARGET, site, "%s needs sm_%u, the target is sm_%s", special->name,
-                           special->sm, k->m->target_name);
-    if (!ptx__require_version(k, site, special->name, -1, special->version)
+    if (!ptx__require_target(k, site, special->name, special->sm)
+        || !ptx__require_version(k, site, special->name, -1, special->version)
         || !ptx__require_unguarded(k, site, "mov"))
         return d;
     return ptx__move_word(k, site, PTX__WORD(PTX__W_SPECIAL, which), special->type);
@@ -6985,22 +7005,22 @@ PTX__COLD int ptx__record_raw(ptx_kernel *k, const char *site, unsigned kind, un
         p--;
     }
     if (n > 64 || results > 64)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site,
+        return ptx__fail(k, PTX_E_ARGUMENT, site,
                          "raw text has at most 64 results and 64 operands, %u and %u are given", results, n);
     if (*p)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "raw text, at '%.20s': %s", p,
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "raw text, at '%.20s': %s", p,
                          *p == '$' ? "no result or operand has this number, from 0 on" : "it must be ASCII");
     if (results && !ptx__require_unguarded(k, site, "a raw instruction")) return 0;
     form = ptx__get_form(k, site, PTX_RAW, effect, collective, 0);
     kept = ptx__keep(k->m, text, strlen(text));
     for (i = 0; i < n; i++) v[i] = ptx__materialize(k, site, ptx__read_handle(k, src[i]), 'p');
     if (!form || !kept || !ptx__ready(k) || !ptx__reserve(k, results + 1 + 3 * (size_t)n)) return 0;
-    if (kept > PTX__INDEX_MAX) return PTX__FAIL(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names");
+    if (kept > PTX__INDEX_MAX) return ptx__fail(k, PTX_E_MEMORY, site, "more than 2^27 bytes of names");
     at = k->words.count;
     u = ptx__use_of(k, site, PTX_RAW);
     for (i = 0; i < results; i++) {
         if (ptx__in_register(types[i]) >= PTX__TYPE_COUNT || !ptx__fact(types[i])->bits)
-            return PTX__FAIL(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
+            return ptx__fail(k, PTX_E_TYPE, site, "result %u cannot be %s", i + 1, ptx_type_name(types[i]));
         out[i] = ptx__new_register(k, site, ptx__in_register(types[i]));
         ptx__push_word(k, (uint32_t)out[i].handle);
     }
@@ -7116,18 +7136,18 @@ PTX__COLD int ptx__check_arguments(ptx_kernel *k, const char *site, uint32_t n, 
     uint32_t i;
     ptx__operand o;
     if (!ptx__require_no_guard(k, site, "a call")) return 0;
-    if (n && !args) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "the arguments of the call are NULL");
+    if (n && !args) return ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", "arguments");
     if (n > PTX__ARGS_MAX)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX,
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "a call has at most %d arguments, not %u", PTX__ARGS_MAX,
                          n);
     for (i = 0; i < n; i++) {
         v[i] = args[i];
         o = ptx__materialize_address(k, site, &v[i]);
         if (!ptx__ready(k)) return 0;
         if (o.kind != PTX__REG && o.kind != PTX__IMM && o.kind != PTX__IMM_FLOAT)
-            return PTX__FAIL(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
+            return ptx__fail(k, PTX_E_HANDLE, site, "argument %u is %s", i + 1, ptx__describe(o));
         if (o.type == PTX_PRED)
-            return PTX__FAIL(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
+            return ptx__fail(k, PTX_E_TYPE, site, "argument %u is a predicate: pass 0 or 1, made by ptx_selp",
                              i + 1);
     }
     return 1;
@@ -7153,7 +7173,7 @@ PTX__COLD int ptx__check_parameters(ptx_kernel *k, const char *site, const ptx_k
     uint32_t i;
     if (function->index < k->m->kernels_used) k->m->kernels.at[function->index]->called = site;
     if (n != function->params.count)
-        return PTX__FAIL(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
+        return ptx__fail(k, PTX_E_ARGUMENT, site, "'%.80s' takes %u arguments, %u given",
                          k->m->names.at + function->name, (unsigned)function->params.count, n);
     for (i = 0; i < n; i++) {
         char what[64];
@@ -7207,9 +7227,8 @@ PTX__COLD_API ptx_val ptx_call_indirect_(ptx_kernel *k, const char *site, ptx_va
     ptx_val v[PTX__ARGS_MAX + 1];
     unsigned i;
     if (!ptx__ready(k) || !ptx__check_arguments(k, site, n, args, v)) return ptx__none();
-    if ((unsigned)result >= PTX__TYPE_COUNT || (result != PTX_NONE && ptx_type_bytes(result) < 2))
-        return PTX__REFUSE(k, PTX_E_TYPE, site, "a function cannot return %s", ptx_type_name(result));
-    if (!ptx__require_register(k, site, ptx__read_handle(k, address), "the function's address"))
+    if (!ptx__may_return(k, site, result)
+        || !ptx__require_register(k, site, ptx__read_handle(k, address), "the function's address"))
         return ptx__none();
     if (ptx__bits_of(address) != 64)
         return PTX__REFUSE(k, PTX_E_ADDRESS, site, "a function's address has 64 bits, this is %s",
@@ -7248,7 +7267,7 @@ PTX__COLD int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
         for (; *p && strchr("hlLqjzt", *p); p++) longs += *p != 'h';
         kind = *p;
         if (!kind || !strchr("diuoxXcfFeEgGaAsp", kind))
-            return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
+            return ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: '%%%c' is no conversion",
                              kind ? kind : ' ');
         p++;
         if (used++ >= n) continue;
@@ -7260,14 +7279,14 @@ PTX__COLD int ptx__format_fits(ptx_kernel *k, const char *site, const char *form
             && (floating || a.type == PTX_NONE || longs == 1 || ptx__fact(a.type)->bits == bits
                 || (bits == 32 && ptx__fact(a.type)->bits == 16)))
             continue;
-        return PTX__FAIL(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%.*s%c' takes %s", used,
+        return ptx__fail(k, PTX_E_TYPE, site, "ptx_printf: argument %u is %s, '%%%.*s%c' takes %s", used,
                          ptx__describe(a), longs > 1 ? 2 : (int)longs, "ll", kind,
                          floating     ? "a float"
                          : bits == 64 ? "an integer or address of 64 bits"
                                       : "an integer of 32 bits");
     }
     if (used == n) return 1;
-    return PTX__FAIL(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used,
+    return ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_printf: the format takes %u arguments, %u are given", used,
                      n);
 }
 
@@ -7376,8 +7395,8 @@ PTX__COLD const char *ptx__object_operands(ptx_kernel *k, const char *site, ptx_
         && (signature = strstr(signature, "=[d{")) != NULL)
         return signature;
     ptx__fail(k, PTX_E_ARGUMENT, site,
-              at ? "this is no instruction for textures and surfaces"
-                 : "the array of the coordinates is NULL");
+              at ? "this is no instruction for textures and surfaces" : "the array of the %s is NULL",
+              "coordinates");
     return NULL;
 }
 
@@ -7428,7 +7447,7 @@ PTX__COLD uint32_t ptx__surface_operands(ptx_kernel *k, const char *site, ptx_op
     unsigned sources, i;
     const char *p = ptx__ready(k) ? ptx__object_operands(k, site, op, at, signature, &sources) : NULL;
     if (!p || !ptx__require_type(k, site, type)) return 0;
-    if (n > 4) return PTX__FAIL(k, PTX_E_ARGUMENT, site, "there are 1, 2 or 4 values, not %u", n);
+    if (n > 4) return (uint32_t)ptx__fail(k, PTX_E_ARGUMENT, site, "there are 1, 2 or 4 values, not %u", n);
     list[0] = surface;
     for (i = 0; i < 4 && ptx__is_slot(p[4 + i]); i++) list[1 + i] = at[i < 3 ? i : 2];
     return i + 1;
@@ -7513,7 +7532,7 @@ PTXGEN_API int ptx_mma_shape(ptx_op_id op, ptx_type a_type, uint32_t counts[4]) 
 }
 static int ptx__elements_ok(ptx_kernel *k, const char *site, const ptx__row *row, ptx_type a, ptx_type b) {
     if (ptx__sources_of(row) || b == PTX_NONE || b == a) return 1;
-    return PTX__FAIL(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
+    return ptx__fail(k, PTX_E_FORM, site, "%s takes elements of one type, not %s and %s", row->name,
                      ptx_type_name(a), ptx_type_name(b));
 }
 /* After an error: the results of a matrix product are "no value". */
@@ -7564,7 +7583,7 @@ PTX__COLD_API void ptx_wgmma_(ptx_kernel *k, const char *site, ptx_op_id op, ptx
                               const ptx_val *operands) {
     const ptx__row *row = ptx__row_of_type(ptx__rows_of(op), op, a_type);
     if (!ptx__ready(k)) return;
-    if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "ptx_wgmma: the variables are NULL");
+    if (!d) ptx__fail(k, PTX_E_ARGUMENT, site, "the array of the %s is NULL", "variables");
     if (!d || (row && !ptx__elements_ok(k, site, row, a_type, b_type))) return;
     ptx__emit(k, site, op, mods, a_type, row && ptx__sources_of(row) ? b_type : PTX_NONE, operands,
               operand_count > 999 ? 999 : operand_count, NULL, n > 999 ? 999 : n, d);
@@ -7624,12 +7643,12 @@ PTXGEN_API void ptx_set_(ptx_kernel *k, const char *site, ptx_var var, ptx_val v
 /* Refuse a pending guard before what is not one instruction: a label, a scope, a call. */
 PTX__NOINLINE static int ptx__require_no_guard(ptx_kernel *k, const char *site, const char *what) {
     if (!k->guard) return 1;
-    return PTX__FAIL(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
+    return ptx__fail(k, PTX_E_GUARD, site, "the guard of %s stands before %s", k->guard_site, what);
 }
 
 static int ptx__label_ok(ptx_kernel *k, const char *site, ptx_label label) {
     if (label.owner == k->owner && label.index < k->labels.count) return 1;
-    return PTX__FAIL(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site,
+    return ptx__fail(k, label.owner ? PTX_E_FOREIGN : PTX_E_HANDLE, site,
                      "a label that is not this kernel's");
 }
 

@@ -61,7 +61,7 @@ static void append(const char *text) { strncat(line, text, sizeof line - 1 - str
 static void append_mods(ptx_mods set) {
     unsigned bit;
     for (bit = 0; bit < 62; bit++)
-        if (set >> bit & 1 && ptx__mod(set, bit)) append(ptx__mod(set, bit)->text);
+        if (set >> bit & 1 && ptx__mod(set, bit).text) append(ptx__mod(set, bit).text);
 }
 
 static void append_types(uint64_t set) {

@@ -182,8 +182,8 @@ static int matches(form *f, const ptx__row *row, const char *mnemonic, const cha
             continue;
         }
         for (bit = 0; bit < 62; bit++)
-            if (ptx__allowed(row) >> bit & 1 && !(f->mods >> bit & 1) && ptx__mod(ptx__allowed(row), bit)
-                && strcmp(ptx__mod(ptx__allowed(row), bit)->text + 1, part) == 0
+            if (ptx__allowed(row) >> bit & 1 && !(f->mods >> bit & 1) && ptx__mod(ptx__allowed(row), bit).text
+                && strcmp(ptx__mod(ptx__allowed(row), bit).text + 1, part) == 0
                 && !ptx__conflict(f->mods | (ptx_mods)1 << bit | (ptx__allowed(row) & PTX__FAMILY)))
                 break;
         /* the layouts of A and B are one modifier of two parts, and so is xorsign.abs */
