@@ -2455,6 +2455,9 @@ PTX__COLD ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const p
     if (cube && d->height != d->width)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a face of a cube map is %u x %u texels, must be square",
                            function, (unsigned)d->width, (unsigned)d->height);
+    if (cube && d->layers > UINT32_MAX / 6)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: layers is %u, cube maps have at most %u", function,
+                           (unsigned)d->layers, (unsigned)(UINT32_MAX / 6));
     if (d->levels > ptxcu__max_levels(d))
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: levels is %u, at most %u end with one texel", function,
                            (unsigned)d->levels, (unsigned)ptxcu__max_levels(d));
@@ -2545,25 +2548,24 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
-PTX__COLD ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
+PTX__COLD ptxcu_code ptxcu__free_array(ptxcu *cu, ptxcu_array *array) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_array_free: cuCtxSynchronize()");
     result = array->desc.levels ? cu->optional.cuMipmappedArrayDestroy(array->handle)
                                 : cu->optional.cuArrayDestroy(array->handle);
-    return result ? ptxcu__fail_driver(cu, result, "%s()",
-                                       array->desc.levels ? "cuMipmappedArrayDestroy" : "cuArrayDestroy")
-                  : PTXCU_E_NONE;
+    if (result)
+        return ptxcu__fail_driver(cu, result, "%s()",
+                                  array->desc.levels ? "cuMipmappedArrayDestroy" : "cuArrayDestroy");
+    memset(array, 0, sizeof *array);
+    return PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array) {
-    ptxcu_array a;
     PTXCU__REQUIRE_READY(cu);
     if (!array || !array->handle) return PTXCU_E_NONE;
     PTXCU__REQUIRE_SYMBOL(cu, cuArrayDestroy);
     PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayDestroy);
-    a = *array;
-    memset(array, 0, sizeof *array);
-    PTXCU__IN_CONTEXT(cu, ptxcu__free_array(cu, &a));
+    PTXCU__IN_CONTEXT(cu, ptxcu__free_array(cu, array));
 }
 
 static uint32_t ptxcu__level_size(uint32_t size, uint32_t level) { return size >> level ? size >> level : 1; }
