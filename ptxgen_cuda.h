@@ -2317,6 +2317,13 @@ PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, p
     if (ptxcu__check_range(cu, "ptxcu_copy, to", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (ptxcu__check_range(cu, "ptxcu_copy, from", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
+    if ((to.address + to_offset) - (from.address + from_offset) < bytes
+        || (from.address + from_offset) - (to.address + to_offset) < bytes)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_copy: %llu bytes at 0x%llx and at 0x%llx overlap: copy through another "
+                           "buffer",
+                           (unsigned long long)bytes, (unsigned long long)(to.address + to_offset),
+                           (unsigned long long)(from.address + from_offset));
     PTXCU__CALL_DRIVER(cu, cuMemcpyDtoDAsync_v2,
                        (to.address + to_offset, from.address + from_offset, bytes, stream), "(%llu bytes)",
                        (unsigned long long)bytes);
