@@ -779,7 +779,8 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
    plan and args. The operations of ptxgen_kernels.h have ptxcu_<operation>_prepare, which fills in desc, plan
    and args from tensors. op->name: valid as long as the call. tensors: all tensors whose addresses args
    holds, at most PTXCU_CALL_TENSORS; only checked not to be freed. workspace: at least plan->workspace_bytes,
-   may be one of `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, and those of ptxcu_operation. */
+   dense, aligned to 256 bytes, may be one of `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, SHAPE, and
+   those of ptxcu_operation. */
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
                                          const ptxcu_tensor *const *tensors, uint32_t count,
@@ -4901,16 +4902,22 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 
 /* -- calls -- */
 
-/* Check that a call can be launched now. pin 1: pin its allocations, see ptxcu__unpin_allocations. */
-static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
-    uint32_t i, j, freed_tensor = UINT32_MAX, freed_entry = UINT32_MAX, entry_count = 0;
-    int cleared, pin_now;
-    if (!call) return ptxcu__fail_null(cu, function, "call");
+/* Check that this handle has prepared a call. */
+static ptxcu_code ptxcu__check_owner(ptxcu *cu, const char *function, const ptxcu_call *call) {
     if (!call->owner)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the call is zero: it was not prepared", function);
     if (call->owner != cu)
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the call of %s was prepared by another handle",
                            function, call->name);
+    return PTXCU_E_NONE;
+}
+
+/* Check that a call can be launched now. pin 1: pin its allocations, see ptxcu__unpin_allocations. */
+static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
+    uint32_t i, j, freed_tensor = UINT32_MAX, freed_entry = UINT32_MAX, entry_count = 0;
+    int cleared, pin_now;
+    if (!call) return ptxcu__fail_null(cu, function, "call");
+    PTXCU__TRY(ptxcu__check_owner(cu, function, call));
     ptxcu__lock(&cu->table_mutex);
     cleared = call->clears != cu->clears;
     for (i = call->tensors; i-- > 0;) {
@@ -5001,11 +5008,20 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     if (count > PTXCU_CALL_TENSORS)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %u tensors, at most %d are possible", name,
                            (unsigned)count, PTXCU_CALL_TENSORS);
+    if (plan->zero_bytes > plan->workspace_bytes)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the plan zeroes %llu bytes of a workspace of %llu",
+                           name, (unsigned long long)plan->zero_bytes,
+                           (unsigned long long)plan->workspace_bytes);
     for (i = 0; i <= count; i++) {
         const ptxcu_tensor *t = i < count ? tensors[i] : workspace;
         const char *which = i < count ? "a tensor" : "workspace";
         if (i == count && !workspace) break;
         code = ptxcu__check_tensor(cu, op->name, which, t, &b);
+        if (code == PTXCU_E_NONE && i == count && (!ptxcu__is_dense(t) || t->address % 256))
+            code = ptxcu__fail(
+                cu, PTXCU_E_SHAPE,
+                "%s: workspace has shape %s and strides %s, must be dense and aligned to 256 bytes", op->name,
+                ptxcu__format_shape(t->rank, t->shape).s, ptxcu__format_shape(t->rank, t->stride).s);
         if (code == PTXCU_E_NONE
             && i == PTXCU_CALL_TENSORS) { /* no room for it: it must be one of `tensors` */
             for (i = 0; i < count && call->tensor[i].serial != t->serial;) i++;
@@ -5039,7 +5055,8 @@ static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptx
                                           ptxcu_tensor *workspace) {
     ptxcu_tensor t;
     ptxcu_buffer b;
-    ptxcu_code code = ptxcu__check_stream(cu, "ptxcu_workspace_create", stream);
+    ptxcu_code code = ptxcu__check_owner(cu, "ptxcu_workspace_create", call);
+    if (code == PTXCU_E_NONE) code = ptxcu__check_stream(cu, "ptxcu_workspace_create", stream);
     if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
     PTXCU__TRY(ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t));
     b.address = t.address;
