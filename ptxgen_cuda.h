@@ -5464,6 +5464,10 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
     ptxcu__allocation b;
     uint32_t i, n = c->call ? c->call->tensors : 0;
     int has_shape = 1;
+    if (c->code == PTXCU_E_NONE && (flags & PTXCU__OPTIONAL) && !t->owner && t->address)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT,
+                              "%s: %s has an address and is no tensor: make it with ptxcu_tensor_wrap",
+                              c->name, name);
     if (c->code != PTXCU_E_NONE || ((flags & PTXCU__OPTIONAL) && !t->owner)) return;
     c->code = ptxcu__check_tensor(c->cu, c->name, name, t, &b);
     if (c->code != PTXCU_E_NONE) return;
@@ -6778,7 +6782,7 @@ PTXCU__OPERATION(gemm) {
     int is_byte;
     PTXCU__PREPARE(gemm);
     c.renames_matrix_fields = 1;
-    groups = desc->offsets.owner ? desc->offsets.shape[0] - 1 : 0;
+    groups = desc->offsets.owner && desc->offsets.shape[0] ? desc->offsets.shape[0] - 1 : 0;
     n = desc->weights.shape[groups ? 1 : 0];
     m = desc->x_rows.owner ? desc->x_rows.shape[0] : desc->x.shape[0];
     k = desc->x.shape[1];

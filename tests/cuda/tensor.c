@@ -1388,6 +1388,8 @@ static void test_scatter(ptxcu *cu) {
             /* the source inside the cache */
             WORKS(cu, ptxcu_tensor_select(cu, &cache.k, 2, 39, &t)); /* [3, 2, 24], strided */
             BAD(x.k, x.k = t, PTXCU_E_SHAPE, "must be dense");
+            BAD(x.positions, x.positions.owner = NULL, PTXCU_E_ARGUMENT,
+                "positions has an address and is no tensor");
             x.cache = NULL;
             EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_ARGUMENT, "kv_scatter: cache is NULL");
             x.cache = &cache;
