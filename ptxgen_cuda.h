@@ -789,7 +789,9 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
    plan.zero_bytes are zeroed on `stream`: order launches of the call after that. Any other tensor aligned to
    256 bytes may be a workspace: its first run zeroes these bytes, and so does each run after a run of another
    program. A graph that captured the zeroing repeats it at each launch. Calls that may run at the same time
-   need separate workspaces; calls on one stream may share one; different operations in one graph may not. */
+   need separate workspaces; calls on one stream may share one. Different operations in one graph may not, nor
+   may a graph and other operations outside it, because a graph does not repeat a zeroing that it has not
+   captured. */
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                              ptxcu_tensor *workspace);
 /* Queue the call on the caller's stream. Allocates nothing, waits for nothing, may be captured. */
