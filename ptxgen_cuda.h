@@ -779,7 +779,8 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
    plan and args. The operations of ptxgen_kernels.h have ptxcu_<operation>_prepare, which fills in desc, plan
    and args from tensors. op->name: valid as long as the call. tensors: all tensors whose addresses args
    holds, at most PTXCU_CALL_TENSORS; only checked not to be freed. workspace: at least plan->workspace_bytes,
-   may be one of `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, and those of ptxcu_operation. */
+   dense, aligned to 256 bytes, may be one of `tensors`; NULL: none. Errors: FREED, WRONG_HANDLE, SHAPE, and
+   those of ptxcu_operation. */
 PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, const void *desc,
                                          const ptx_plan *plan, const void *args, size_t args_bytes,
                                          const ptxcu_tensor *const *tensors, uint32_t count,
@@ -788,7 +789,9 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
    plan.zero_bytes are zeroed on `stream`: order launches of the call after that. Any other tensor aligned to
    256 bytes may be a workspace: its first run zeroes these bytes, and so does each run after a run of another
    program. A graph that captured the zeroing repeats it at each launch. Calls that may run at the same time
-   need separate workspaces; calls on one stream may share one; different operations in one graph may not. */
+   need separate workspaces; calls on one stream may share one. Different operations in one graph may not, nor
+   may a graph and other operations outside it, because a graph does not repeat a zeroing that it has not
+   captured. */
 PTXGEN_API ptxcu_code ptxcu_workspace_create(ptxcu *cu, const ptxcu_call *call, ptxcu_stream stream,
                                              ptxcu_tensor *workspace);
 /* Queue the call on the caller's stream. Allocates nothing, waits for nothing, may be captured. */
@@ -2317,6 +2320,13 @@ PTXGEN_API ptxcu_code ptxcu_copy(ptxcu *cu, ptxcu_buffer to, size_t to_offset, p
     if (ptxcu__check_range(cu, "ptxcu_copy, to", to, to_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (ptxcu__check_range(cu, "ptxcu_copy, from", from, from_offset, bytes)) return PTXCU_E_ARGUMENT;
     if (bytes == 0) return PTXCU_E_NONE;
+    if ((to.address + to_offset) - (from.address + from_offset) < bytes
+        || (from.address + from_offset) - (to.address + to_offset) < bytes)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT,
+                           "ptxcu_copy: %llu bytes at 0x%llx and at 0x%llx overlap: copy through another "
+                           "buffer",
+                           (unsigned long long)bytes, (unsigned long long)(to.address + to_offset),
+                           (unsigned long long)(from.address + from_offset));
     PTXCU__CALL_DRIVER(cu, cuMemcpyDtoDAsync_v2,
                        (to.address + to_offset, from.address + from_offset, bytes, stream), "(%llu bytes)",
                        (unsigned long long)bytes);
@@ -2455,6 +2465,9 @@ PTX__COLD ptxcu_code ptxcu__check_array(ptxcu *cu, const char *function, const p
     if (cube && d->height != d->width)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: a face of a cube map is %u x %u texels, must be square",
                            function, (unsigned)d->width, (unsigned)d->height);
+    if (cube && d->layers > UINT32_MAX / 6)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: layers is %u, cube maps have at most %u", function,
+                           (unsigned)d->layers, (unsigned)(UINT32_MAX / 6));
     if (d->levels > ptxcu__max_levels(d))
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: levels is %u, at most %u end with one texel", function,
                            (unsigned)d->levels, (unsigned)ptxcu__max_levels(d));
@@ -2545,25 +2558,24 @@ PTXGEN_API ptxcu_code ptxcu_array_create(ptxcu *cu, const ptxcu_array_desc *desc
     PTXCU__IN_CONTEXT(cu, ptxcu__create_array(cu, &d, array));
 }
 
-PTX__COLD ptxcu_code ptxcu__free_array(ptxcu *cu, const ptxcu_array *array) {
+PTX__COLD ptxcu_code ptxcu__free_array(ptxcu *cu, ptxcu_array *array) {
     int result = cu->driver.cuCtxSynchronize();
     if (result) return ptxcu__fail_driver(cu, result, "ptxcu_array_free: cuCtxSynchronize()");
     result = array->desc.levels ? cu->optional.cuMipmappedArrayDestroy(array->handle)
                                 : cu->optional.cuArrayDestroy(array->handle);
-    return result ? ptxcu__fail_driver(cu, result, "%s()",
-                                       array->desc.levels ? "cuMipmappedArrayDestroy" : "cuArrayDestroy")
-                  : PTXCU_E_NONE;
+    if (result)
+        return ptxcu__fail_driver(cu, result, "%s()",
+                                  array->desc.levels ? "cuMipmappedArrayDestroy" : "cuArrayDestroy");
+    memset(array, 0, sizeof *array);
+    return PTXCU_E_NONE;
 }
 
 PTXGEN_API ptxcu_code ptxcu_array_free(ptxcu *cu, ptxcu_array *array) {
-    ptxcu_array a;
     PTXCU__REQUIRE_READY(cu);
     if (!array || !array->handle) return PTXCU_E_NONE;
     PTXCU__REQUIRE_SYMBOL(cu, cuArrayDestroy);
     PTXCU__REQUIRE_SYMBOL(cu, cuMipmappedArrayDestroy);
-    a = *array;
-    memset(array, 0, sizeof *array);
-    PTXCU__IN_CONTEXT(cu, ptxcu__free_array(cu, &a));
+    PTXCU__IN_CONTEXT(cu, ptxcu__free_array(cu, array));
 }
 
 static uint32_t ptxcu__level_size(uint32_t size, uint32_t level) { return size >> level ? size >> level : 1; }
@@ -4892,16 +4904,22 @@ PTXGEN_API ptxcu_code ptxcu_run(ptxcu *cu, ptxcu_program *program, const ptx_pla
 
 /* -- calls -- */
 
-/* Check that a call can be launched now. pin 1: pin its allocations, see ptxcu__unpin_allocations. */
-static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
-    uint32_t i, j, freed_tensor = UINT32_MAX, freed_entry = UINT32_MAX, entry_count = 0;
-    int cleared, pin_now;
-    if (!call) return ptxcu__fail_null(cu, function, "call");
+/* Check that this handle has prepared a call. */
+static ptxcu_code ptxcu__check_owner(ptxcu *cu, const char *function, const ptxcu_call *call) {
     if (!call->owner)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the call is zero: it was not prepared", function);
     if (call->owner != cu)
         return ptxcu__fail(cu, PTXCU_E_WRONG_HANDLE, "%s: the call of %s was prepared by another handle",
                            function, call->name);
+    return PTXCU_E_NONE;
+}
+
+/* Check that a call can be launched now. pin 1: pin its allocations, see ptxcu__unpin_allocations. */
+static ptxcu_code ptxcu__check_call(ptxcu *cu, const char *function, const ptxcu_call *call, uint32_t pin) {
+    uint32_t i, j, freed_tensor = UINT32_MAX, freed_entry = UINT32_MAX, entry_count = 0;
+    int cleared, pin_now;
+    if (!call) return ptxcu__fail_null(cu, function, "call");
+    PTXCU__TRY(ptxcu__check_owner(cu, function, call));
     ptxcu__lock(&cu->table_mutex);
     cleared = call->clears != cu->clears;
     for (i = call->tensors; i-- > 0;) {
@@ -4992,11 +5010,20 @@ PTXGEN_API ptxcu_code ptxcu_call_prepare(ptxcu *cu, const ptx_operation *op, con
     if (count > PTXCU_CALL_TENSORS)
         return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: %u tensors, at most %d are possible", name,
                            (unsigned)count, PTXCU_CALL_TENSORS);
+    if (plan->zero_bytes > plan->workspace_bytes)
+        return ptxcu__fail(cu, PTXCU_E_ARGUMENT, "%s: the plan zeroes %llu bytes of a workspace of %llu",
+                           name, (unsigned long long)plan->zero_bytes,
+                           (unsigned long long)plan->workspace_bytes);
     for (i = 0; i <= count; i++) {
         const ptxcu_tensor *t = i < count ? tensors[i] : workspace;
         const char *which = i < count ? "a tensor" : "workspace";
         if (i == count && !workspace) break;
         code = ptxcu__check_tensor(cu, op->name, which, t, &b);
+        if (code == PTXCU_E_NONE && i == count && (!ptxcu__is_dense(t) || t->address % 256))
+            code = ptxcu__fail(
+                cu, PTXCU_E_SHAPE,
+                "%s: workspace has shape %s and strides %s, must be dense and aligned to 256 bytes", op->name,
+                ptxcu__format_shape(t->rank, t->shape).s, ptxcu__format_shape(t->rank, t->stride).s);
         if (code == PTXCU_E_NONE
             && i == PTXCU_CALL_TENSORS) { /* no room for it: it must be one of `tensors` */
             for (i = 0; i < count && call->tensor[i].serial != t->serial;) i++;
@@ -5030,7 +5057,8 @@ static ptxcu_code ptxcu__workspace_create(ptxcu *cu, const ptxcu_call *call, ptx
                                           ptxcu_tensor *workspace) {
     ptxcu_tensor t;
     ptxcu_buffer b;
-    ptxcu_code code = ptxcu__check_stream(cu, "ptxcu_workspace_create", stream);
+    ptxcu_code code = ptxcu__check_owner(cu, "ptxcu_workspace_create", call);
+    if (code == PTXCU_E_NONE) code = ptxcu__check_stream(cu, "ptxcu_workspace_create", stream);
     if (code != PTXCU_E_NONE || call->plan.workspace_bytes == 0) return code;
     PTXCU__TRY(ptxcu_tensor_create(cu, PTX_B8, 1, &call->plan.workspace_bytes, &t));
     b.address = t.address;
@@ -5438,6 +5466,10 @@ static void ptxcu__require(ptxcu__operation_check *c, const char *name, const pt
     ptxcu__allocation b;
     uint32_t i, n = c->call ? c->call->tensors : 0;
     int has_shape = 1;
+    if (c->code == PTXCU_E_NONE && (flags & PTXCU__OPTIONAL) && !t->owner && t->address)
+        c->code = ptxcu__fail(c->cu, PTXCU_E_ARGUMENT,
+                              "%s: %s has an address and is no tensor: make it with ptxcu_tensor_wrap",
+                              c->name, name);
     if (c->code != PTXCU_E_NONE || ((flags & PTXCU__OPTIONAL) && !t->owner)) return;
     c->code = ptxcu__check_tensor(c->cu, c->name, name, t, &b);
     if (c->code != PTXCU_E_NONE) return;
@@ -6752,7 +6784,7 @@ PTXCU__OPERATION(gemm) {
     int is_byte;
     PTXCU__PREPARE(gemm);
     c.renames_matrix_fields = 1;
-    groups = desc->offsets.owner ? desc->offsets.shape[0] - 1 : 0;
+    groups = desc->offsets.owner && desc->offsets.shape[0] ? desc->offsets.shape[0] - 1 : 0;
     n = desc->weights.shape[groups ? 1 : 0];
     m = desc->x_rows.owner ? desc->x_rows.shape[0] : desc->x.shape[0];
     k = desc->x.shape[1];

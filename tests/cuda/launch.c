@@ -279,6 +279,11 @@ static void test_memory(ptxcu *cu) {
     EXPECT(cu, ptxcu_download(cu, back, none, 0, 1, s), PTXCU_E_ARGUMENT, "buffer of 0");
     EXPECT(cu, ptxcu_copy(cu, c, 200, b, 0, 100, s), PTXCU_E_ARGUMENT, "ptxcu_copy, to");
     EXPECT(cu, ptxcu_copy(cu, c, 0, b, 200, 100, s), PTXCU_E_ARGUMENT, "ptxcu_copy, from");
+    EXPECT(cu, ptxcu_copy(cu, c, 0, c, 99, 100, s), PTXCU_E_ARGUMENT, "overlap");
+    EXPECT(cu, ptxcu_copy(cu, c, 99, c, 0, 100, s), PTXCU_E_ARGUMENT, "overlap");
+    EXPECT(cu, ptxcu_copy(cu, c, 7, c, 7, 1, s), PTXCU_E_ARGUMENT, "overlap");
+    WORKS(cu, ptxcu_copy(cu, c, 100, c, 0, 100, s));
+    WORKS(cu, ptxcu_copy(cu, c, 0, c, 100, 100, s));
     EXPECT(cu, ptxcu_fill8(cu, c, 0, 0, 257, s), PTXCU_E_ARGUMENT, "ptxcu_fill8");
     EXPECT(cu, ptxcu_fill32(cu, c, 0, 0, SIZE_MAX / 2, s), PTXCU_E_ARGUMENT, "ptxcu_fill32");
     EXPECT(cu, ptxcu_fill32(cu, c, 2, 0, 1, s), PTXCU_E_ARGUMENT, "aligned");

@@ -1388,6 +1388,8 @@ static void test_scatter(ptxcu *cu) {
             /* the source inside the cache */
             WORKS(cu, ptxcu_tensor_select(cu, &cache.k, 2, 39, &t)); /* [3, 2, 24], strided */
             BAD(x.k, x.k = t, PTXCU_E_SHAPE, "must be dense");
+            BAD(x.positions, x.positions.owner = NULL, PTXCU_E_ARGUMENT,
+                "positions has an address and is no tensor");
             x.cache = NULL;
             EXPECT(cu, ptxcu_kv_scatter(cu, &x, NULL), PTXCU_E_ARGUMENT, "kv_scatter: cache is NULL");
             x.cache = &cache;
@@ -1863,7 +1865,8 @@ static ptx_code fill_emit(ptx_module *m, const char *site, const void *desc) {
 
 /* A call of an operation that is none of ptxgen_kernels.h. */
 static void test_own_operation(ptxcu *cu) {
-    ptxcu_tensor t = make(cu, PTX_U32, 1, 64, 0, 0, 0), copy = t, w = make(cu, PTX_B8, 1, 256, 0, 0, 0);
+    static const uint64_t square[2] = {16, 16};
+    ptxcu_tensor t = make(cu, PTX_U32, 1, 64, 0, 0, 0), copy = t, w = make(cu, PTX_B8, 1, 256, 0, 0, 0), part;
     const ptxcu_tensor *list[PTXCU_CALL_TENSORS + 1];
     ptx_operation op;
     ptx_plan plan;
@@ -1907,6 +1910,22 @@ static void test_own_operation(ptxcu *cu) {
            "call is");
     EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 18, &w, &call), PTXCU_E_ARGUMENT,
            "workspace is not among the 18 tensors");
+    plan.workspace_bytes = plan.zero_bytes = 4;
+    WORKS(cu, ptxcu_tensor_narrow(cu, &w, 0, 4, 8, &part));
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &part, &call), PTXCU_E_SHAPE,
+           "fill: workspace has shape [8] and strides [1], must be dense and aligned to 256 bytes");
+    WORKS(cu, ptxcu_tensor_reshape(cu, &w, 2, square, &part));
+    WORKS(cu, ptxcu_tensor_narrow(cu, &part, 1, 0, 4, &part));
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &part, &call), PTXCU_E_SHAPE,
+           "fill: workspace has shape [16, 4] and strides [16, 1]");
+    EXPECT(cu, ptxcu_workspace_create(cu, &call, NULL, &part), PTXCU_E_ARGUMENT, "it was not prepared");
+    WORKS(cu, ptxcu_tensor_narrow(cu, &w, 0, 0, 4, &part));
+    plan.zero_bytes = 8;
+    EXPECT(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &part, &call), PTXCU_E_ARGUMENT,
+           "the plan zeroes 8 bytes of a workspace of 4");
+    plan.zero_bytes = 4;
+    WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 1, &part, &call));
+    plan.workspace_bytes = plan.zero_bytes = 0;
     list[7] = &w;
     WORKS(cu, ptxcu_call_prepare(cu, &op, &d, &plan, &t.address, 8, list, 18, &w, &call));
     WORKS(cu, ptxcu_call_finish(cu, &call, NULL));

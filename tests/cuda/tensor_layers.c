@@ -268,7 +268,7 @@ static void test_gemm_groups(ptxcu *cu) {
     static const uint32_t offsets[G + 1] = {0, 4, 4, 10}, x_rows[M] = {0, 4, 2, 1, 3, 3, 0, 2, 4, 1};
     static float w[G * N * K], bias[G * N], x[X * K];
     ptxcu_gemm_desc d;
-    ptxcu_tensor odd;
+    ptxcu_tensor odd, none;
     ptxcu_call call;
     uint32_t r, c;
     memset(&d, 0, sizeof d);
@@ -293,6 +293,11 @@ static void test_gemm_groups(ptxcu *cu) {
     three_forms(cu, "gemm, groups", &call, out, 1, NULL, NULL);
     BAD(gemm, offsets, d.offsets.shape[0]--, PTXCU_E_SHAPE,
         "weights has shape [3, 12, 64], must be [groups, n, a row]");
+    none = make(cu, PTX_U32, 1, 0, 0, 0);
+    BAD(gemm, offsets, d.offsets = none, PTXCU_E_ARGUMENT, "offsets has 0 elements, must have groups + 1");
+    WORKS(cu, ptxcu_tensor_free(cu, &none));
+    BAD(gemm, gamma, d.gamma.address = d.x.address, PTXCU_E_ARGUMENT,
+        "gemm: gamma has an address and is no tensor: make it with ptxcu_tensor_wrap");
     BAD(gemm, offsets, d.offsets = d.x, PTXCU_E_SHAPE, "offsets is of type f32, must be u32");
     BAD(gemm, offsets, d.offsets.owner = NULL, PTXCU_E_ARGUMENT, "offsets");
     BAD(gemm, bias, d.bias = d.offsets, PTXCU_E_SHAPE, "bias is of type u32");

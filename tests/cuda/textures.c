@@ -1200,6 +1200,7 @@ static void test_refusals(void) {
     BAD_ARRAY((d.height = 0, d.layers = 2049), "layers is 2049, this device has at most 2048 of one dimension in");
     BAD_ARRAY((d.width = 32769, d.layers = 2), "width is 32769, this device has at most 32768 of two dimensions in");
     BAD_ARRAY((d.flags = PTXCU_ARRAY_CUBE, d.layers = 342), "layers is 342, this device has at most 341 of cube maps");
+    BAD_ARRAY((d.flags = PTXCU_ARRAY_CUBE, d.layers = 0x80000001u), "layers is 2147483649, cube maps have at most");
     BAD_ARRAY((d.flags = PTXCU_ARRAY_CUBE, d.width = d.height = 32769), "at most 32768 of a cube map");
     BAD_ARRAY((d.height = 0, d.width = 32769, d.levels = 2), "at most 32768 of one dimension with levels");
     BAD_ARRAY((d.height = 32769, d.levels = 2), "height is 32769, this device has at most 32768 of two dimensions");
@@ -1299,6 +1300,35 @@ static void test_refusals(void) {
 }
 
 /* ---- memory of others ---- */
+
+/* An array that cannot be freed now is kept: in a capture, and where the driver fails. On the CPU driver. */
+static void test_free_again(void) {
+    ptxcu_array_desc d;
+    ptxcu_array array, copy;
+    ptxcu_stream stream;
+    ptxcu_graph graph;
+    uint32_t levels;
+    for (levels = 0; levels < 2 && make_fail; levels++) {
+        memset(&d, 0, sizeof d);
+        d.type = PTX_F32;
+        d.width = 8;
+        d.levels = levels;
+        WORKS(cu, ptxcu_array_create(cu, &d, &array));
+        copy = array;
+        WORKS(cu, ptxcu_stream_create(cu, &stream));
+        WORKS(cu, ptxcu_graph_begin(cu, stream));
+        EXPECT(cu, ptxcu_array_free(cu, &array), PTXCU_E_DRIVER, "cuCtxSynchronize");
+        CHECK(array.handle == copy.handle && array.desc.width == 8);
+        CHECK(ptxcu_graph_end(cu, stream, &graph) == PTXCU_E_DRIVER && !graph); /* the attempt ended it */
+        WORKS(cu, ptxcu_stream_destroy(cu, stream));
+        make_fail(levels ? "cuMipmappedArrayDestroy" : "cuArrayDestroy", 1, 999);
+        EXPECT(cu, ptxcu_array_free(cu, &array), PTXCU_E_DRIVER, "ArrayDestroy()");
+        CHECK(array.handle == copy.handle);
+        WORKS(cu, ptxcu_array_free(cu, &array));
+        CHECK(!array.handle && !array.desc.width);
+    }
+    CLEAN();
+}
 
 /* A texture is destroyed behind its last kernel, without another wait. */
 static void test_destroy_at_once(void) {
@@ -1439,6 +1469,7 @@ int main(int argc, char **argv) {
         if (program) test_textures();
         if (surface_program) test_surfaces();
         test_destroy_at_once();
+    test_free_again();
         test_refusals();
         test_external();
     }
