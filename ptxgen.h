@@ -673,7 +673,7 @@ typedef struct ptx_operation {
 #define PTX_COL PTX__M(60)
 
 /* All of them in the order of their bits: X(name, text, version, target). The last two are what the modifier
-   needs beyond its instruction, and may be left out. */
+   needs beyond its instruction, and may be left out. (INFINITE without a _ is a macro of Windows.) */
 #define PTX__ARITH_MODIFIERS(X)                                                                              \
     X(EQ, ".eq") X(NE, ".ne") X(LT, ".lt") X(LE, ".le") X(GT, ".gt") X(GE, ".ge") X(EQU, ".equ")             \
     X(NEU, ".neu") X(LTU, ".ltu") X(LEU, ".leu") X(GTU, ".gtu") X(GEU, ".geu") X(NUM, ".num")                \
@@ -683,7 +683,7 @@ typedef struct ptx_operation {
     X(APPROX, ".approx") X(FULL, ".full") X(FTZ, ".ftz") X(SAT, ".sat") X(OOB, ".oob")                       \
     X(SATFINITE, ".satfinite") X(RELU, ".relu", 70, 80) X(NAN, ".NaN", 70, 80)                               \
     X(XORSIGN_ABS, ".xorsign.abs", 72, 86) X(ABS_OF, ".abs") X(CC, ".cc") X(SHIFTAMT, ".shiftamt")           \
-    X(FINITE, ".finite") X(INFINITE, ".infinite") X(NUMBER, ".number") X(NOTANUMBER, ".notanumber")          \
+    X(FINITE, ".finite") X(INFINITE_, ".infinite") X(NUMBER, ".number") X(NOTANUMBER, ".notanumber")         \
     X(NORMAL, ".normal") X(SUBNORMAL, ".subnormal") X(SURFACE_TRAP, ".trap") X(SURFACE_ZERO, ".zero")        \
     X(CTA_GROUP_1, ".cta_group::1") X(CTA_GROUP_2, ".cta_group::2") X(PACK_16B, ".pack::16b")                \
     X(UNPACK_16B, ".unpack::16b") X(ROW_ROW, ".row.row") X(ROW_COL, ".row.col") X(COL_ROW, ".col.row")       \
