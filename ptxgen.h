@@ -2841,6 +2841,11 @@ PTXGEN_API void ptx_unpack_half_(ptx_kernel *k, const char *site, ptx_val packed
 #if defined(PTXGEN_IMPLEMENTATION) && !defined(PTXGEN__IMPLEMENTED)
 #define PTXGEN__IMPLEMENTED
 
+/* The tables pass __VA_ARGS__ on to other macros, which MSVC's older preprocessor takes as one argument. */
+#if defined(_MSC_VER) && !defined(__clang__) && (!defined(_MSVC_TRADITIONAL) || _MSVC_TRADITIONAL)
+#error "compile this file with /Zc:preprocessor (Visual Studio 2019 16.6 or later)"
+#endif
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
