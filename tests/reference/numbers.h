@@ -81,8 +81,9 @@ static inline void ref_put(void *array, enum ref_format format, size_t index, do
 
 /* Adds a sink to a row of attention: a score without a value, by which out[d] shrinks and the log-sum-exp grows.
  * The weight that is left, w = 1 / (1 + e^(sink - lse)), is off by w (1 - w) times the error of the exponent: that
- * of lse, and of differences of base-2 numbers, 8 u (1 + |lse| + |sink|), u = 2^-24. Below 2^-120 it may be 0. A
- * sink of +inf, as which counts what is so times log2(e), has all the weight; NaN makes all NaN. */
+ * of lse, and of differences of base-2 numbers, 8 u (1 + |lse| + |sink|), u = 2^-24. It is 0 where the reciprocal of
+ * the total underflows, at 2^126: with f16 products a key counts up to 2^15, so below n 2^-111, 2^-100 for at most 2048
+ * keys. A sink of +inf, as which counts what is so times log2(e), has all the weight; NaN makes all NaN. */
 static inline void ref_add_sink(double sink, double *out, double *bound, uint32_t d, enum ref_format format,
                                 double *lse, double *lse_bound)
 {
@@ -100,7 +101,7 @@ static inline void ref_add_sink(double sink, double *out, double *bound, uint32_
         error += 8 * u * (1 + fabs(*lse) + fabs(sink));
     }
     for (e = 0; e < d && *lse > -INFINITY; e++) {
-        bound[e] = 1.1 * (w * bound[e] + fabs(out[e]) * (w * ((1 - w) * error + 6 * u) + 0x1p-120))
+        bound[e] = 1.1 * (w * bound[e] + fabs(out[e]) * (w * ((1 - w) * error + 6 * u) + 0x1p-100))
                    + (format == REF_F16 ? 0x1p-24 : 1e-37);
         out[e] *= w;
     }
