@@ -77,7 +77,7 @@ static const limit limits[] = {
     D(kv_scatter, "head_dim: to 65,536", head_dim, 65536, 65537),
     D(kv_scatter, "in pages of 16 to 65,536", page_size, 65536, 131072),
     D(kv_scatter, "heads: KV heads to 65,536", kv_heads, 65536, 65537),
-    S(kv_scatter, "at most 4,294,967,040 elements", tokens, 0xffffff00u, 0xffffff01u),
+    S(kv_scatter, "at most 4,294,967,040 pieces", tokens, 0xffffff00u, 0xffffff01u),
     S(flash_prefill, "queries of a sequence: to 4,194,240", q_len, 4194240, 0x40000001u),
     S(flash_prefill, "keys of a sequence: to 2^30", kv_len, 1u << 30, (1u << 30) + 1),
     D(flash_prefill, "heads: to 65,536", heads, 65536, 65537),
