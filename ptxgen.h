@@ -203,7 +203,7 @@
 #endif
 
 /* Around the implementations: GCC compiles them at -O1 with these passes of -O2, in 0.6 of the time. The
-   code becomes smaller, and generating a kernel takes 7 % longer. Other options stay yours. Not before
+   code becomes smaller, and generating a kernel takes 6 % longer. Other options stay yours. Not before
    GCC 12, which would lose -fno-omit-frame-pointer; nor with -Ofast, whose macros pop_options would lose in
    C; nor with EDG's front ends, nvcc's among them, which do not know it. Without ipa-ra: it would keep values
    in registers during calls into which -pg or -fpatchable-function-entry put code. Moving invariants out of
