@@ -3087,7 +3087,6 @@ static const ptx__slot_address ptx__slot_addresses[] = {
     {'a', PTX__IN(GENERIC), 1, "tensor memory"}};
 #undef PTX__IN
 
-
 /* At most one modifier of each of these. */
 static const ptx_mods ptx__exclusive[] = {
     PTX__CMP,       PTX__BOOL,          PTX__PART, PTX__BORDER | PTX_WRAP,
@@ -5919,9 +5918,9 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
         if ((op == PTX_DIV || op == PTX_REM) && i == 1 && v[i].kind == PTX__IMM && !v[i].bits)
             ptx__fail(k, PTX_E_RANGE, site, "%s by the number 0", row->name);
         if (op == PTX_ADD && i == 1 && v[0].space && ptx__fact(v[1].type)->bits == 32 && type == PTX_U64)
-            ptx__fail(k, PTX_E_TYPE, site,
-                      "operand 2 of add is %s, expected u64: ptx_ptr_add(k, p, index, bytes) adds an index",
-                      ptx__describe(v[1]));
+            ptx__fail_operand(&u, PTX_E_TYPE,
+                              " is %s, expected u64: ptx_ptr_add(k, p, index, bytes) adds an index",
+                              ptx__describe(v[1]));
         if (!ptx__ready(k) || !ptx__push_slot(&u, v[i], *p, type, src_type)) {
             for (i = 0; i < r && !into; i++) out[i] = ptx__none();
             k->words.count = at;
@@ -5934,10 +5933,11 @@ static void ptx__emit(ptx_kernel *k, const char *site, unsigned op, ptx_mods mod
                   "the sum of two addresses is none: one of them is to be a number, ptx_ptr(x, PTX_GENERIC)");
     if (n == 3 && ptx__mixes_kinds(op, v)) {
         i = v[1].type == PTX_NONE;
+        u.index = i + 1;
         if (v[i].type == PTX_NONE)
-            ptx__fail(k, PTX_E_TYPE, site, "operand %u of %s is %s, expected %s%s", i + 1, row->name,
-                      ptx__describe(v[i]), ptx__fact(v[1 - i].type)->name,
-                      ptx__conversion_hint(v[i], v[1 - i].type).s);
+            ptx__fail_operand(&u, PTX_E_TYPE, " is %s, expected %s%s", ptx__describe(v[i]),
+                              ptx__fact(v[1 - i].type)->name,
+                              ptx__conversion_hint(v[i], v[1 - i].type).s);
         else
             ptx__fail(k, PTX_E_TYPE, site, "%s chooses between %s and %s: ptx_as says what the bits are",
                       row->name, ptx__fact(v[0].type)->name, ptx__fact(v[1].type)->name);

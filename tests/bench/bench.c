@@ -201,10 +201,9 @@ static int bench_emission(void) {
 
 /* -- length -- */
 
-/* The short kernels and the long one take turns, for 8 seconds. The figure is the lower quartile of the
-   rounds' ratios: other programs slow the long one down more, which needs more of the caches, so a quarter of
-   the rounds in quiet decides. The least ratio would be of a round whose short kernels were disturbed. The
-   first round, which allocates, does not count. */
+/* The short kernels and the long one take turns, for 8 seconds. The figure is the median of their ratios.
+   Other programs slow down the long one more, because it needs more of the caches: measure on a quiet machine.
+   The first round, which allocates, does not count. */
 static int bench_length(void) {
     static const uint32_t length[2] = {10000, 1000000}, kernels[2] = {100, 1};
     double best[2][SCALE_STEPS], spent[SCALE_STEPS], ratio[LENGTH_ROUNDS], each[2], start = seconds();
@@ -237,13 +236,12 @@ static int bench_length(void) {
         }
         if (round >= 0) ratio[round] = each[1] / each[0];
     }
-    qsort(ratio, (size_t)round, sizeof *ratio, by_value);
     printf("a kernel of       10,000   1,000,000 instructions: ns each\n");
     for (step = 0; step < SCALE_STEPS; step++)
         printf("  %-16s %5.1f %11.1f\n", scale_names[step], best[0][step], best[1][step]);
     printf("  bytes each       %5.0f %11.0f\n", (double)memory[0].peak / count[0],
            (double)memory[1].peak / count[1]);
-    gate("build, verify, print: the long by the short", ratio[round / 4], 0, 1.3);
+    gate("build, verify, print: the long by the short", median(ratio, (size_t)round), 0, 1.3);
     gate("allocations after a reset", (double)again, 0, 0);
     for (which = 0; which < 2; which++) ptx_module_free(m[which]);
     return 0;
