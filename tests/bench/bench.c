@@ -202,7 +202,7 @@ static int bench_emission(void) {
 /* -- length -- */
 
 /* The short kernels and the long one take turns, for 8 seconds. The figure is the median of their ratios.
-   Other programs slow down the long one more, because it needs more of the caches: measure on a quiet machine.
+   Other programs slow down the long one more, which needs more of the caches: measure on a quiet machine.
    The first round, which allocates, does not count. */
 static int bench_length(void) {
     static const uint32_t length[2] = {10000, 1000000}, kernels[2] = {100, 1};
